@@ -2,7 +2,7 @@
 
 use windlass_core::id::{Incarnation, Seq, Term, WorkerId};
 use windlass_core::outcome::Outcome;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
     Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, LeaseGrant, RegisterRequest,
     WorkerLocality,
@@ -40,6 +40,7 @@ impl BenchWorker {
             labels: Labels::new(labels),
             slots: self.slots,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         }

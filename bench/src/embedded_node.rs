@@ -13,7 +13,7 @@ use windlass_core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepOutput};
 use windlass_core::plan::Plan;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{FormerLifeProof, LeaseGrant, WorkerLocality};
 use windlass_core::time::Span;
 use windlass_net::clock::ProcessClock;
@@ -171,6 +171,7 @@ fn worker(handle: &NodeHandle, slots: u32, executor: Arc<dyn Executor>) -> Worke
         slots,
         leases_ahead: 1024,
         locality: WorkerLocality::SharedFate,
+        scope: WorkerScope::AllRuns,
         link: Arc::new(handle.clone()),
         executor,
     };

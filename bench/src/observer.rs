@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windlass_core::id::Incarnation;
 use windlass_core::outcome::Outcome;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
 use windlass_link::WorkerLink;
 use windlass_link::http::HttpWorkerLink;
@@ -139,6 +139,7 @@ impl ObserverWorkers {
             labels: Labels::new([label, "executor=noop"]),
             slots: 1,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

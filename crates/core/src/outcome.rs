@@ -199,12 +199,22 @@ pub enum RunStatus {
     Failed,
     /// The run was cancelled, or newer work superseded it.
     Cancelled,
+    /// The process that the run belongs to has ended; the run waits to be resumed.
+    Interrupted,
 }
 
 impl RunStatus {
     /// Returns whether it is final; a final status never changes.
     pub const fn is_terminal(self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+        match self {
+            Self::Succeeded | Self::Failed | Self::Cancelled => true,
+            Self::Running | Self::Cancelling | Self::Interrupted => false,
+        }
+    }
+
+    /// Returns whether nothing happens in the run any more, unless it is resumed: it can be archived and sealed.
+    pub const fn is_at_rest(self) -> bool {
+        self.is_terminal() || matches!(self, Self::Interrupted)
     }
 }
 
@@ -214,6 +224,7 @@ word_set!(RunStatus {
     Succeeded => "succeeded",
     Failed => "failed",
     Cancelled => "cancelled",
+    Interrupted => "interrupted",
 });
 
 impl fmt::Display for RunStatus {

@@ -133,6 +133,8 @@ pub enum PlantedBug {
     FailedStartKeepsSlot,
     /// The death notice lists the first started step only.
     StartMissingFromNotice,
+    /// An interrupted run keeps its idempotency keys.
+    InterruptedRunKeepsKey,
     /// Deciding panics when a lease of an uncancelled run ends whose pipeline is called `panics`, and when a worker of that name
     /// joins. It is not in the hunt's list: the leader loop itself must survive it, and its tests switch it on.
     PanicsByName,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::id::{Incarnation, WorkerId};
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{FormerLifeProof, PeerWorkers, RegisterRequest, WorkerLocality};
 use windlass_link::WorkerLink;
 use windlass_net::clock::ProcessClock;
@@ -26,8 +26,10 @@ pub struct WorkerSetup {
     pub slots: u32,
     /// The number of leases beyond the slots. With them, short steps need not wait for a reply each.
     pub leases_ahead: u32,
-    /// Whether the worker ends with its leader. Only then do its leases not expire.
+    /// The place of the worker's process, which decides whether its leases expire.
     pub locality: WorkerLocality,
+    /// The runs whose steps it serves.
+    pub scope: WorkerScope,
     /// The link to the leader.
     pub link: Arc<dyn WorkerLink>,
     /// The executor of its attempts.
@@ -47,11 +49,12 @@ impl WorkerSetup {
                 labels: self.labels,
                 slots: self.slots,
                 home: self.locality,
+                scope: self.scope,
                 former,
                 spooled: Vec::new(),
             },
             capacity: self.slots + self.leases_ahead,
-            leases_expire: self.locality == WorkerLocality::Apart,
+            leases_expire: self.locality.leases_expire(),
             peers: PeerWorkers::Possible,
             // The guard reports times by the same clock.
             clock: ProcessClock::of_leases(),

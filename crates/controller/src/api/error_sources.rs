@@ -53,6 +53,7 @@ impl From<RequestDenial> for ApiError {
             RequestDenial::NoSuchRun(_) => (StatusCode::NOT_FOUND, "no_such_run"),
             RequestDenial::RunEnded(_) => (StatusCode::CONFLICT, "run_ended"),
             RequestDenial::RunNotEnded(_) => (StatusCode::CONFLICT, "run_not_ended"),
+            RequestDenial::OwnerGone { .. } => (StatusCode::CONFLICT, "owner_gone"),
             RequestDenial::NoSuchWorker(_) => (StatusCode::NOT_FOUND, "no_such_worker"),
             RequestDenial::LockNotHeld { .. } => (StatusCode::CONFLICT, "lock_not_held"),
             RequestDenial::OwnWorker(_) => (StatusCode::CONFLICT, "own_worker"),

@@ -38,8 +38,12 @@ pub(super) async fn join(
     own(secret.worker_id(), register.worker)?;
     name_rules::check("the name of a worker", &register.name)?;
     name_rules::check_labels(register.labels.iter())?;
-    // A worker in the leader's process does not use HTTP.
-    let register = RegisterRequest { home: WorkerLocality::Apart, ..register };
+    // A worker in the leader's process does not use HTTP. The engine decides whether to believe the other places.
+    let home = match register.home {
+        WorkerLocality::SharedFate => WorkerLocality::Apart,
+        WorkerLocality::Apart | WorkerLocality::SameHost => register.home,
+    };
+    let register = RegisterRequest { home, ..register };
     let join = EngineCall::join(register, secret.digest());
     Ok(Answered(api.handle.call(join.by(by)).await?))
 }

@@ -18,12 +18,13 @@ pub(super) const STANDINGS: [WorkerContactStatus; 5] = [
 ];
 
 /// The statuses of runs.
-pub(super) const STATUSES: [RunStatus; 5] = [
+pub(super) const STATUSES: [RunStatus; 6] = [
     RunStatus::Running,
     RunStatus::Cancelling,
     RunStatus::Succeeded,
     RunStatus::Failed,
     RunStatus::Cancelled,
+    RunStatus::Interrupted,
 ];
 
 /// The state of a view. It is taken at once, so that the numbers agree, and formatted when the view is free again.

@@ -31,6 +31,10 @@ pub struct EngineConfig {
     pub interval: Option<Span>,
     /// How long the engine keeps a lost worker.
     pub forget_after: Span,
+    /// Whether workers in other processes of this host may keep their leases without contact
+    /// ([`WorkerLocality::SameHost`](crate::session::WorkerLocality::SameHost)). Only for a store that no process of
+    /// another host can lead.
+    pub same_host_workers: bool,
     /// Planted bugs; none outside the simulator.
     pub bugs: PlantedBugs,
 }
@@ -50,6 +54,7 @@ impl Default for EngineConfig {
             ahead_work: Span::millis(50),
             interval: None,
             forget_after: Span::hours(1),
+            same_host_workers: false,
             bugs: PlantedBugs::NONE,
         }
     }

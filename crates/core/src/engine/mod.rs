@@ -10,7 +10,7 @@
 //! | `request` | the requests, their answers and denials; calls, which are requests with the type of their answer |
 //! | `event` | the events, and their size in the journal |
 //! | `rules` | the decisions; see the next table |
-//! | `apply` | what each event does to the state (`fold` has one arm per event); which steps become ready by it (`need_propagation`) |
+//! | `apply` | what each event does to the state (`fold` has one arm per event); how a run leaves the queues (`interruption`); which steps become ready by it (`need_propagation`) |
 //! | `state` | runs, workers, leases and timers; the transition table of a step (`transition`); `invariants` |
 //! | `queue` | lanes of ready steps, requirement classes, locks; the claims that keep a lock for a waiting step |
 //! | `takeover` | what a new leader has to assume: missing history, time without a leader, unproven time, clock jumps |
@@ -26,6 +26,7 @@
 //! | `value_condition`, `idempotency` | whether a step's condition on values holds; which step runs under an idempotency key |
 //! | `credentials`, `audit` | tokens and worker credentials; the author of a change |
 //! | `value_access` | which large results a worker may fetch |
+//! | `interruption` | when a run is interrupted, because the process that it belongs to has ended |
 //! | `condemned_runs` | runs that an operator condemned because the store cannot be folded with them |
 //! | `contacts`, `plain_session` | when each worker was last in contact; the session of a plain worker, restored from the state |
 //!
@@ -46,8 +47,8 @@ pub use config::{
     SINGLE_GRANT_BYTES_MAX, SLOTS_MAX, UNCONFIRMED_DELIVERIES_MAX,
 };
 pub use event::{
-    CancelLevel, CancelReason, Event, LeaseEndKind, ReusedOutcome, RunOptions, StepFollowUp,
-    StepSettlement, UnplaceablePolicy,
+    CancelLevel, CancelReason, Event, LeaseEndKind, ReusedOutcome, RunOptions, RunOwner,
+    StepFollowUp, StepSettlement, UnplaceablePolicy,
 };
 pub use queue::lane::AGING;
 pub use request::{

@@ -114,6 +114,13 @@ impl IdempotencyLedger {
         Some(key)
     }
 
+    /// Removes the steps of a run from their keys without a result, and returns the keys.
+    pub(crate) fn withdraw_run(&mut self, run: RunIx) -> BTreeSet<Arc<str>> {
+        let of_run = self.bound.keys().filter(|(of, _)| *of == run);
+        let places: Vec<IdempotentStep> = of_run.copied().collect();
+        places.into_iter().filter_map(|place| self.unbind(place)).collect()
+    }
+
     /// Returns the steps that request the key again: all that can reuse the record, and the step that takes the key
     /// next.
     pub(crate) fn unblocked(&self, key: &str, now: Time) -> Vec<IdempotentStep> {

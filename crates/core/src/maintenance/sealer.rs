@@ -48,7 +48,7 @@ impl RunSealer {
         if run.seal == SealState::Sealed {
             return;
         }
-        if matches!(event, Event::RunEnded(_)) {
+        if matches!(event, Event::RunEnded(_) | Event::RunInterrupted(_)) {
             run.ended = Some(RunEnd { at, position });
         }
         run.last = position;

@@ -23,6 +23,6 @@ pub use limits::{
 pub use need_edge::NeedEdge;
 pub use plan_type::Plan;
 pub use step_spec::{
-    IdempotencySpec, LockOrder, LockUse, OnFailure, OnLostContact, PinTarget, Placement, RetryOn,
-    RetryPolicy, StatusCondition, StepSpec, ValueCondition, WorkerFacts,
+    IdempotencySpec, LockOrder, LockUse, OnFailure, OnLostContact, OwnerRelation, PinTarget,
+    Placement, RetryOn, RetryPolicy, StatusCondition, StepSpec, ValueCondition, WorkerFacts,
 };

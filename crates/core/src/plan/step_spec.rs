@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepIx;
-use crate::requirement::{Labels, Requirement, RequirementClause};
+use crate::requirement::{Labels, Requirement, RequirementClause, WorkerScope};
 use crate::time::Span;
 
 /// The condition on the status of the needs.
@@ -174,6 +174,20 @@ impl RetryPolicy {
     }
 }
 
+/// The relation of a worker to the owner of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OwnerRelation {
+    /// The run has no owner.
+    #[default]
+    NoOwner,
+    /// The worker is the owner.
+    IsOwner,
+    /// Another worker is the owner, and shares the run.
+    SharedByOther,
+    /// Another worker is the owner, and runs all steps itself.
+    KeptByOther,
+}
+
 /// The facts of a worker for placement.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerFacts<'a> {
@@ -183,6 +197,21 @@ pub struct WorkerFacts<'a> {
     pub name: &'a str,
     /// Whether it is the leader's own worker.
     pub leads: bool,
+    /// The runs whose steps it serves.
+    pub scope: WorkerScope,
+    /// Its relation to the owner of the step's run.
+    pub relation: OwnerRelation,
+}
+
+impl WorkerFacts<'_> {
+    /// Whether it may run pinned steps: in a run with an owner, these belong to the machine on which the run was started.
+    const fn is_pin_target(&self) -> bool {
+        match self.relation {
+            OwnerRelation::NoOwner => self.leads,
+            OwnerRelation::IsOwner => true,
+            OwnerRelation::SharedByOther | OwnerRelation::KeptByOther => false,
+        }
+    }
 }
 
 /// The workers that may run a step. Steps of equal placement form a *requirement class*.
@@ -247,11 +276,21 @@ impl Placement {
     /// Returns why the worker cannot run the step regardless of its labels.
     pub fn refusal_beyond_labels(&self, worker: WorkerFacts<'_>) -> Option<&'static str> {
         let named = |list: &[Box<str>]| list.iter().any(|name| &**name == worker.name);
-        if self.pin == PinTarget::Leader && !worker.leads {
+        if worker.relation == OwnerRelation::KeptByOther {
+            return Some("belongs to another process than the run");
+        }
+        let pinned = self.pin == PinTarget::Leader;
+        if pinned && !worker.is_pin_target() {
             return Some("is not the leader's own worker");
         }
-        if self.pin != PinTarget::Leader && worker.labels.has(Labels::PINNED_ONLY) {
-            return Some("runs only steps that are pinned to the leader");
+        match worker.scope {
+            WorkerScope::PinnedOnly if !pinned => {
+                return Some("runs only steps that are pinned to the leader");
+            }
+            WorkerScope::OwnRuns if worker.relation != OwnerRelation::IsOwner => {
+                return Some("runs only steps of runs that its process has started");
+            }
+            WorkerScope::AllRuns | WorkerScope::PinnedOnly | WorkerScope::OwnRuns => {}
         }
         if !self.allow.is_empty() && !named(&self.allow) {
             return Some("is not among the allowed nodes");
@@ -400,7 +439,13 @@ mod tests {
         let placement = StepSpec::requiring(["call=build@aa11"]).placement;
         let refused = |labels: &[&str]| {
             let labels = Labels::new(labels.iter().map(|label| (*label).to_owned()));
-            placement.refusal(WorkerFacts { labels: &labels, name: "w", leads: false })
+            placement.refusal(WorkerFacts {
+                labels: &labels,
+                name: "w",
+                leads: false,
+                scope: WorkerScope::AllRuns,
+                relation: OwnerRelation::NoOwner,
+            })
         };
         assert_eq!(refused(&["call=build", "call=build@aa11"]), None);
         let other = refused(&["call=build", "call=build@bb22", "call=test@cc33"]);

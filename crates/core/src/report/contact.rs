@@ -66,6 +66,6 @@ impl Engine {
         let run = &self.runs[*self.run_ids.get(&lease.run)?];
         let lease = self.leases.get(run.steps.get(lease.step.0 as usize)?.lease?)?;
         let contact = contacts.last_contact(worker.id).unwrap_or_default();
-        worker.leases_expire().then(|| lease.expires(contact))
+        if worker.leases_expire() { lease.expires(contact) } else { None }
     }
 }

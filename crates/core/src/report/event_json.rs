@@ -14,15 +14,14 @@ use super::idempotency_keys::IdempotencyOriginJson;
 use super::utc_time::UtcTime;
 use crate::access::{AuditEntry, NewToken};
 use crate::engine::{
-    CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, StepFollowUp, StepSettlement,
-    UnplaceablePolicy, event,
+    CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, RunOwner, StepFollowUp,
+    StepSettlement, UnplaceablePolicy, event,
 };
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::idempotency::IdempotencyOrigin;
 use crate::json_form::AsText;
 use crate::outcome::{Outcome, StepOutput};
 use crate::plan::Plan;
-use crate::session::WorkerLocality;
 use crate::time::{Span, Time};
 
 /// Returns words as a JSON list.
@@ -101,7 +100,7 @@ impl Event {
     }
 
     /// Every word that [`kind`](Self::kind) can return.
-    pub const KINDS: [&'static str; 30] = [
+    pub const KINDS: [&'static str; 31] = [
         "led",
         "worker_registered",
         "worker_lost",
@@ -114,6 +113,7 @@ impl Event {
         "run_cancelled",
         "run_ended",
         "run_sealed",
+        "run_interrupted",
         "granted",
         "confirmed",
         "started",
@@ -149,6 +149,7 @@ impl Event {
             Self::RunCancelled(_) => "run_cancelled",
             Self::RunEnded(_) => "run_ended",
             Self::RunSealed(_) => "run_sealed",
+            Self::RunInterrupted(_) => "run_interrupted",
             Self::Granted(_) => "granted",
             Self::Confirmed(_) => "confirmed",
             Self::Started(_) => "started",
@@ -204,6 +205,7 @@ impl Event {
             | Self::RunCancelled(_)
             | Self::RunEnded(_)
             | Self::RunSealed(_)
+            | Self::RunInterrupted(_)
             | Self::TokenCreated(_)
             | Self::TokenRevoked(_)
             | Self::Acted(_) => (None, None, None),
@@ -245,6 +247,7 @@ impl Event {
             | Self::WorkerForgotten(_)
             | Self::WorkerRevoked(_)
             | Self::RunSealed(_)
+            | Self::RunInterrupted(_)
             | Self::Confirmed(_)
             | Self::Started(_)
             | Self::BackoffEnded(_)
@@ -265,21 +268,15 @@ fn led_json(led: &event::Led) -> Value {
 }
 
 fn registered_json(registered: &event::WorkerRegistered) -> Value {
-    let event::WorkerRegistered { name, incarnation, labels, slots, home, .. } = registered;
+    let event::WorkerRegistered { name, incarnation, labels, slots, home, scope, .. } = registered;
     json!({
         "name": name,
         "incarnation": incarnation.0,
         "labels": labels.iter().collect::<Vec<_>>(),
         "slots": slots,
-        "home": home_word(*home),
+        "home": home.word(),
+        "scope": scope.word(),
     })
-}
-
-const fn home_word(home: WorkerLocality) -> &'static str {
-    match home {
-        WorkerLocality::Apart => "apart",
-        WorkerLocality::SharedFate => "shared_fate",
-    }
 }
 
 /// Returns the description of a token, without the digest of its secret.
@@ -297,7 +294,7 @@ fn key_recalled_json(key: &str, origin: &IdempotencyOrigin) -> Value {
 }
 
 fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
-    let RunOptions { root, keep_going, unplaceable, timeout } = options;
+    let RunOptions { root, keep_going, unplaceable, timeout, owner } = options;
     json!({
         "pipeline": plan.pipeline(),
         "fingerprint": plan.fingerprint().to_string(),
@@ -311,6 +308,15 @@ fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value
             UnplaceablePolicy::Fail => "fail",
         },
         "timeout_ms": timeout.map(Span::as_millis),
+        "owner": owner.map(owner_json),
+    })
+}
+
+fn owner_json(owner: RunOwner) -> Value {
+    json!({
+        "worker": owner.worker.0.to_string(),
+        "incarnation": owner.incarnation.0,
+        "shares": owner.shares,
     })
 }
 

@@ -56,8 +56,8 @@ impl Engine {
         let locked = lanes.clone().filter(|(lane, _)| !self.board.can_acquire_locks(*lane));
         let oldest = lanes.clone().flat_map(|(_, lane)| lane.fronts());
         Some(ClassReport {
-            requires: describe_placement(&it.placement),
-            prefers: it.placement.preferences.iter().map(ToString::to_string).collect(),
+            requires: describe_placement(it.placement()),
+            prefers: it.placement().preferences.iter().map(ToString::to_string).collect(),
             oldest: oldest.map(|(_, queued)| queued.since).min()?,
             ready: count(lanes.map(|(_, lane)| lane)),
             locked: count(locked.map(|(_, lane)| lane)),

@@ -35,8 +35,9 @@ impl Engine {
             self.generation, self.embargo, self.own, self.met_others, self.runs_seen
         )?;
         for run in self.run_ids.values().map(|run| &self.runs[*run]) {
-            let Run { id, order, options, open, failed, superseded, cancel, .. } = run;
-            writeln!(text, "{id:?} {order} {options:?} {open} {failed:?} {superseded} {cancel:?}")?;
+            let Run { id, order, options, open, failed, superseded, cancel, presence, .. } = run;
+            let ends = (failed, superseded, cancel);
+            writeln!(text, "{id:?} {order} {options:?} {open} {ends:?} {presence:?}")?;
             for (at, step) in run.steps.iter().enumerate() {
                 writeln!(text, "  {at} {step:?}")?;
             }
@@ -45,6 +46,7 @@ impl Engine {
             let Lease {
                 fence,
                 life,
+                same_host,
                 since,
                 ttl,
                 led_since,
@@ -55,13 +57,13 @@ impl Engine {
                 ..
             } = lease;
             let times = (since, ttl, led_since, leapt, started_at, overdue_at);
-            writeln!(text, "lease {at} {fence} {life} {times:?} {locks:?}")?;
+            writeln!(text, "lease {at} {fence} {life} {same_host} {times:?} {locks:?}")?;
         }
         for worker in self.worker_ids.values().map(|worker| &self.workers[*worker]) {
-            let Worker { id, home, drained, since, kinds, .. } = worker;
-            writeln!(text, "{id} {home:?} {drained} {since} {kinds:?}")?;
+            let Worker { id, home, scope, drained, since, kinds, .. } = worker;
+            writeln!(text, "{id} {home:?} {scope:?} {drained} {since} {kinds:?}")?;
         }
-        writeln!(text, "{:?}", self.sealed)?;
+        writeln!(text, "{:?} {:?}", self.sealed, self.owned_runs)?;
         writeln!(text, "{:?}", self.keys)?;
         writeln!(text, "{:?}", self.ledger)?;
         for (at, lane) in self.board.lanes.iter() {

@@ -33,6 +33,8 @@ pub enum WhyReport {
     },
     /// The step is about to end without a lease.
     Settling,
+    /// The process that the run belongs to has ended: the run waits to be resumed.
+    Interrupted,
     /// The step must not run twice at the same time, and a grant that the store has lost may still run.
     Embargo {
         /// When all lost grants have ended.
@@ -121,6 +123,9 @@ impl Engine {
         let run = &self.runs[run_ix];
         let state = run.steps.get(step.0 as usize)?;
         Some(match state.status {
+            StepStatus::Waiting | StepStatus::Ready if run.awaits_resumption() => {
+                WhyReport::Interrupted
+            }
             StepStatus::Waiting | StepStatus::Ready if state.settling => WhyReport::Settling,
             StepStatus::Waiting if state.remaining == 0 => {
                 let backing_off =
@@ -168,7 +173,7 @@ impl Engine {
         if class.workers == 0 {
             let since = run.step(step).since.max(class.empty_since);
             return WhyReport::NoWorker {
-                placement: describe_placement(&class.placement),
+                placement: describe_placement(class.placement()),
                 fails_at: self.wait_ends(since, lane.key.wait_for_worker),
                 workers: self.eliminations(lane),
             };
@@ -212,10 +217,10 @@ impl Engine {
 
     fn elimination(&self, at: WorkerIx, worker: &Worker, lane: &ReadyLane) -> String {
         let class = lane.key.class;
-        let placement = &self.board.classes[class].placement;
+        let placement = self.board.classes[class].placement();
         if worker.status != WorkerStatus::Online {
             format!("is {}", worker.status)
-        } else if let Some(refusal) = placement.refusal(worker.placement_facts(self.own)) {
+        } else if let Some(refusal) = placement.refusal(self.placement_facts(worker, class)) {
             refusal
         } else if let Some(lacks) =
             self.unmet_preferences(at, class).filter(|_| !self.preference_allows(at, lane))

@@ -11,9 +11,6 @@ use super::amount::parse_amount;
 pub struct Labels(Vec<Box<str>>);
 
 impl Labels {
-    /// A reserved label: a worker that advertises it runs only steps that are pinned to the leader.
-    pub const PINNED_ONLY: &str = "pinned-only";
-
     /// Creates labels from words: lower case, sorted, without duplicates.
     pub fn new<I: IntoIterator<Item = S>, S: AsRef<str>>(words: I) -> Self {
         let mut list: Vec<Box<str>> =

@@ -9,7 +9,9 @@ mod labels;
 mod parse;
 mod platform;
 mod requirement_type;
+mod worker_scope;
 
 pub use labels::Labels;
 pub use platform::{UnknownPlatform, unknown_platform};
 pub use requirement_type::{AmountComparison, Requirement, RequirementAtom, RequirementClause};
+pub use worker_scope::WorkerScope;

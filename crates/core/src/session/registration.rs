@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{FinishedAttempt, OutcomeVerdict};
 use crate::id::{Fence, Incarnation, Term, WorkerId};
-use crate::requirement::Labels;
+use crate::requirement::{Labels, WorkerScope};
 use crate::time::Span;
+use crate::word_set;
 
 /// The place of a worker's process, as seen from the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,7 +18,27 @@ pub enum WorkerLocality {
     /// In the leader's process, where no other process can take over: its leases end with the process and do not
     /// expire.
     SharedFate,
+    /// In another process of the leader's host, in a store that only processes of this host lead. Its leases do not
+    /// expire, also not after a takeover. They end when the leader learns that its guard has ended. A leader accepts it
+    /// only if its node allows it ([`EngineConfig::same_host_workers`](crate::engine::EngineConfig::same_host_workers)).
+    SameHost,
 }
+
+impl WorkerLocality {
+    /// Whether the worker's leases end by time, on both sides.
+    pub const fn leases_expire(self) -> bool {
+        match self {
+            Self::Apart => true,
+            Self::SharedFate | Self::SameHost => false,
+        }
+    }
+}
+
+word_set!(WorkerLocality {
+    Apart => "apart",
+    SharedFate => "shared_fate",
+    SameHost => "same_host",
+});
 
 /// Incarnations that a registration can prove dead: those that ended before they could register. Further ones are left
 /// to lease expiry.
@@ -62,6 +83,9 @@ pub struct RegisterRequest {
     pub slots: u32,
     /// The place of the worker's process.
     pub home: WorkerLocality,
+    /// The runs whose steps the worker serves.
+    #[serde(default)]
+    pub scope: WorkerScope,
     /// What the registration proves about earlier incarnations.
     #[serde(default)]
     pub former: FormerLifeProof,

@@ -7,7 +7,7 @@ use crate::engine::{
     CancelLevel, CancelReason, Event, ReusedOutcome, StepFollowUp, StepSettlement, event,
 };
 use crate::id::{StepIx, Term, WorkerId};
-use crate::outcome::{OutcomeKind, StepOutput, StepStatus};
+use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
 use crate::session::StopReason;
 use crate::time::Time;
 
@@ -27,6 +27,10 @@ impl RunSummary {
             Event::RunEnded(it) => {
                 self.status = it.status;
                 self.ended_at = Some(at);
+            }
+            Event::RunInterrupted(_) => {
+                self.status = RunStatus::Interrupted;
+                self.interrupted_at = Some(at);
             }
             Event::Granted(event) => self.apply_granted(at, event),
             Event::Started(it) => self.apply_started(at, it.step),
@@ -65,7 +69,7 @@ impl RunSummary {
 
     fn apply_led(&mut self, at: Time, term: Term, own: Option<WorkerId>) {
         let known = self.led.is_some_and(|(known, _)| term <= known);
-        if !known && self.ended_at.is_none() {
+        if !known && self.ended_at.is_none() && self.interrupted_at.is_none() {
             self.gaps.push((self.last_event_at, at));
         }
         self.led = Some((term, own));
@@ -78,7 +82,7 @@ impl RunSummary {
         // The first reason stays: a later kill only raises the level.
         let first = self.cancel.filter(|_| reason != CancelReason::Condemned);
         self.cancel = Some((level, first.map_or(reason, |(_, first)| first)));
-        self.status = crate::outcome::RunStatus::Cancelling;
+        self.status = RunStatus::Cancelling;
     }
 
     /// The steps of a condemned run end with it, without separate events.

@@ -114,8 +114,8 @@ impl StepSummary<'_> {
 impl RunSummary {
     /// Describes the unmet requirements of the worker with the fewest.
     fn unmet_phrase(&self, placement: &Placement) -> String {
-        let lacks = self.worker_facts().map(|worker| {
-            let unmet = placement.requirement.unmet_clauses(worker.labels);
+        let lacks = self.worker_labels().map(|labels| {
+            let unmet = placement.requirement.unmet_clauses(labels);
             unmet.map(ToString::to_string).collect::<Vec<String>>()
         });
         let nearest = lacks.min_by_key(Vec::len);

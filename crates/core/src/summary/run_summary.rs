@@ -10,7 +10,7 @@ use crate::engine::{CancelLevel, CancelReason, Event, RunOptions, StepSettlement
 use crate::id::{RunId, StepIx, Term, WorkerId};
 use crate::idempotency::IdempotencyOrigin;
 use crate::outcome::{RunStatus, StepOutput, StepStatus};
-use crate::plan::{Plan, WorkerFacts};
+use crate::plan::Plan;
 use crate::requirement::Labels;
 use crate::time::{Span, Time};
 
@@ -22,9 +22,12 @@ pub struct RunSummary {
     pub(super) options: RunOptions,
     pub(super) submitted_at: Time,
     pub(super) ended_at: Option<Time>,
+    /// When the run was interrupted, while it is.
+    pub(super) interrupted_at: Option<Time>,
     pub(super) status: RunStatus,
     pub(super) cancel: Option<(CancelLevel, CancelReason)>,
-    /// Periods without a leader: from the last event to the next leader, oldest first.
+    /// Periods without a leader, from the last event to the next leader, and periods in which the run was interrupted,
+    /// oldest first.
     pub(super) gaps: Vec<(Time, Time)>,
     /// The time of the newest event.
     pub(super) last_event_at: Time,
@@ -65,6 +68,7 @@ impl RunSummary {
             options,
             submitted_at: at,
             ended_at: None,
+            interrupted_at: None,
             status: RunStatus::Running,
             cancel: None,
             gaps: Vec::new(),
@@ -157,12 +161,12 @@ impl RunSummary {
         matches!(self.cancel, Some((_, CancelReason::Deadline)))
     }
 
-    /// The number of leader changes during the run: kills, crashes or failovers.
+    /// The number of leader changes during the run, and of interruptions: kills, crashes or failovers.
     pub const fn interruptions(&self) -> usize {
         self.gaps.len()
     }
 
-    /// The total time without a leader.
+    /// The total time without a leader, and in which the run was interrupted.
     pub fn interrupted_time(&self) -> Span {
         self.gaps.iter().fold(Span::ZERO, |sum, (from, to)| sum + to.since(*from))
     }
@@ -172,12 +176,12 @@ impl RunSummary {
         self.status_counts
     }
 
-    /// The time from its submission to its end, or to `now`.
+    /// The time from its submission to its end, to its interruption if it was not resumed, or to `now`.
     pub fn wall_time(&self, now: Time) -> Span {
-        self.ended_at.unwrap_or(now).since(self.submitted_at)
+        self.ended_at.or(self.interrupted_at).unwrap_or(now).since(self.submitted_at)
     }
 
-    /// The wall time without the time without a leader.
+    /// The wall time without the [`interrupted_time`](Self::interrupted_time).
     pub fn led_time(&self, now: Time) -> Span {
         self.wall_time(now).saturating_sub(self.interrupted_time())
     }
@@ -217,13 +221,9 @@ impl RunSummary {
         u32::try_from(place).unwrap_or(NONE)
     }
 
-    /// Returns the placement facts of the workers with known labels.
-    pub(super) fn worker_facts(&self) -> impl Iterator<Item = WorkerFacts<'_>> {
-        let own = self.led.and_then(|(_, own)| own);
-        self.workers.iter().filter_map(move |known| {
-            let labels = known.labels.as_ref()?;
-            Some(WorkerFacts { labels, name: &known.name, leads: own == Some(known.id) })
-        })
+    /// Returns the labels of the workers, as far as they are known.
+    pub(super) fn worker_labels(&self) -> impl Iterator<Item = &Labels> {
+        self.workers.iter().filter_map(|known| known.labels.as_ref())
     }
 
     fn ready_from_the_start(&mut self) {

@@ -38,7 +38,9 @@ impl RunSummary {
             }
             RunStatus::Succeeded => RunVerdict::Ok,
             _ if asked.interrupted => RunVerdict::Interrupted,
-            RunStatus::Running | RunStatus::Cancelling => RunVerdict::Interrupted,
+            RunStatus::Running | RunStatus::Cancelling | RunStatus::Interrupted => {
+                RunVerdict::Interrupted
+            }
             RunStatus::Cancelled => RunVerdict::Cancelled,
             RunStatus::Failed if self.failed_only_unplaceable() => RunVerdict::NoMatchingWorker,
             RunStatus::Failed => RunVerdict::StepFailed,

@@ -33,6 +33,9 @@ pub(super) fn run_span_status(status: RunStatus) -> SpanStatus {
     match status {
         RunStatus::Succeeded => SpanStatus::Ok,
         RunStatus::Failed => SpanStatus::Error(status.to_string()),
-        RunStatus::Running | RunStatus::Cancelling | RunStatus::Cancelled => SpanStatus::Unset,
+        RunStatus::Running
+        | RunStatus::Cancelling
+        | RunStatus::Cancelled
+        | RunStatus::Interrupted => SpanStatus::Unset,
     }
 }

@@ -292,7 +292,7 @@ fn a_pinned_step_waits_while_the_leading_node_has_no_worker() {
 
 #[test]
 fn a_worker_for_pinned_steps_only_runs_nothing_else() {
-    let mut crew = TestCluster::new().leader("boss", 2, ["linux", "pinned-only"]);
+    let mut crew = TestCluster::new().leader_for_pinned("boss", 2, ["linux"]);
     crew.submit("ship", |plan| {
         plan.step("sign", pinned(), []);
         plan.step("test", StepSpec::requiring(["linux"]), []);
@@ -309,7 +309,7 @@ fn a_worker_for_pinned_steps_only_runs_nothing_else() {
 
 #[test]
 fn a_worker_for_pinned_steps_only_is_idle_when_another_node_leads() {
-    let mut crew = TestCluster::new().leader("boss", 1, ["pinned-only"]).worker("alpha", 1, []);
+    let mut crew = TestCluster::new().leader_for_pinned("boss", 1, []).worker("alpha", 1, []);
     crew.take_over_at(Some("alpha"), TTL);
     crew.submit("ship", |plan| {
         plan.step("sign", pinned(), []);

@@ -7,7 +7,7 @@ use windlass_core::engine::{
 use windlass_core::id::{Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, RunStatus, StepOutput, StepStatus};
 use windlass_core::plan::{RetryPolicy, StepSpec};
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
     Exchange, FinishedAttempt, FormerLifeProof, LeaseRef, RegisterRequest, WorkerLocality,
 };
@@ -40,6 +40,7 @@ fn long_chain() -> (Engine, LeaseRef) {
             labels: Labels::default(),
             slots: 1,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

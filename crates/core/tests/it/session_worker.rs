@@ -7,7 +7,7 @@ use windlass_core::engine::EngineRequest;
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
 use windlass_core::outcome::Outcome;
 use windlass_core::planted_bugs::PlantedBugs;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
     ExchangeReply, FinishedAttempt, FormerLifeProof, LeaseRef, RegisterReply, RegisterRequest,
     SessionAction, SessionConfig, StopOrder, WorkerLocality, WorkerSession,
@@ -25,6 +25,8 @@ pub(crate) struct SessionWorker {
     pub(crate) slots: u32,
     labels: Labels,
     home: WorkerLocality,
+    /// The runs that it serves.
+    pub(crate) scope: WorkerScope,
     /// The proof about former incarnations that its next registration contains.
     pub(crate) former: FormerLifeProof,
     /// `None` when its process is dead.
@@ -54,6 +56,7 @@ impl SessionWorker {
             slots,
             labels: Labels::new(labels),
             home,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             session: None,
             spool: Vec::new(),
@@ -74,6 +77,7 @@ impl SessionWorker {
             slots: self.slots,
             labels: self.labels.clone(),
             home: self.home,
+            scope: self.scope,
             former: FormerLifeProof::ProvenDead(vec![self.incarnation]),
             session: None,
             spool: spool.unwrap_or_else(|| self.spool.clone()),
@@ -92,6 +96,7 @@ impl SessionWorker {
             labels: self.labels.clone(),
             slots: self.slots,
             home: self.home,
+            scope: self.scope,
             former: self.former.clone(),
             spooled: self.spool.clone(),
         }
@@ -103,7 +108,7 @@ impl SessionWorker {
             incarnation: self.incarnation,
             slots: self.slots,
             capacity: CAPACITY,
-            leases_expire: self.home != WorkerLocality::SharedFate,
+            leases_expire: self.home.leases_expire(),
             bugs: PlantedBugs::NONE,
         };
         self.spool.clear();

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use windlass_core::engine::{
     Engine, EngineAnswer, EngineConfig, EngineDecision, EngineRequest, Event, ProvenTime,
-    RunOptions, StoreHistory, SubmitRun, SubmitWarning,
+    RunOptions, RunOwner, StoreHistory, SubmitRun, SubmitWarning,
 };
 use windlass_core::id::{Fence, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass_core::plan::Plan;
 use windlass_core::report::WhyReport;
+use windlass_core::requirement::WorkerScope;
 use windlass_core::session::{Exchange, ExchangeReply, WorkerLocality, WorkerRefusal};
 use windlass_core::time::{Span, Time};
 
@@ -76,6 +77,51 @@ impl TestCluster {
         crew
     }
 
+    /// A folder in which these processes have started: each has a worker with two slots that serves the runs of its
+    /// process. The first one leads.
+    pub(crate) fn folder<const N: usize>(processes: [&str; N]) -> Self {
+        let config = EngineConfig { same_host_workers: true, ..EngineConfig::default() };
+        let mut crew = Self::with(config);
+        for (number, name) in (FIRST_LEADER.0..).zip(processes) {
+            let mut mate = SessionWorker::new(number, name, 2, &[], WorkerLocality::SameHost);
+            mate.scope = WorkerScope::OwnRuns;
+            crew.register(name, mate).expect("the worker of a process may join");
+        }
+        crew
+    }
+
+    /// Returns the owner of runs that a worker's process starts.
+    pub(crate) fn owner(&self, worker: &str) -> RunOwner {
+        let SessionWorker { id, incarnation, .. } = self.mates[worker];
+        RunOwner { worker: id, incarnation, shares: false }
+    }
+
+    /// Returns the options of a run that a worker's process starts.
+    pub(crate) fn owned(&self, worker: &str) -> RunOptions {
+        RunOptions { owner: Some(self.owner(worker)), ..RunOptions::default() }
+    }
+
+    /// Submits a run that a worker's process starts.
+    pub(crate) fn submit_owned(
+        &mut self,
+        run: &str,
+        worker: &str,
+        draw: impl FnOnce(&mut PlanSketch),
+    ) {
+        self.submit_of(run, self.owner(worker), draw);
+    }
+
+    /// Submits a run with this owner.
+    pub(crate) fn submit_of(
+        &mut self,
+        run: &str,
+        owner: RunOwner,
+        draw: impl FnOnce(&mut PlanSketch),
+    ) {
+        let options = RunOptions { owner: Some(owner), ..RunOptions::default() };
+        self.submit_with(run, options, draw);
+    }
+
     /// Adds a worker that has joined.
     pub(crate) fn worker<const N: usize>(
         mut self,
@@ -95,6 +141,20 @@ impl TestCluster {
         labels: [&str; N],
     ) -> Self {
         let mate = SessionWorker::new(FIRST_LEADER.0, name, slots, &labels, WorkerLocality::Apart);
+        self.register(name, mate).expect("the leader's own worker may join");
+        self
+    }
+
+    /// Adds the leading node's own worker, which runs only steps that are pinned to the leader.
+    pub(crate) fn leader_for_pinned<const N: usize>(
+        mut self,
+        name: &str,
+        slots: u32,
+        labels: [&str; N],
+    ) -> Self {
+        let mut mate =
+            SessionWorker::new(FIRST_LEADER.0, name, slots, &labels, WorkerLocality::Apart);
+        mate.scope = WorkerScope::PinnedOnly;
         self.register(name, mate).expect("the leader's own worker may join");
         self
     }

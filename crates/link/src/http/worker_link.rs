@@ -297,7 +297,7 @@ mod tests {
     use std::io;
 
     use windlass_core::id::{Incarnation, WorkerId};
-    use windlass_core::requirement::Labels;
+    use windlass_core::requirement::{Labels, WorkerScope};
     use windlass_core::session::{FormerLifeProof, WorkerLocality};
     use windlass_net::http::{ClientCredentials, DialFuture, Dialer};
 
@@ -328,6 +328,7 @@ mod tests {
             labels: Labels::default(),
             slots: 1,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

@@ -8,10 +8,10 @@ use super::interface::RunRecord;
 #[cfg(feature = "sqlite")]
 use crate::journal::Position;
 
-/// Parses the final status of a run.
+/// Parses the status of an archived run.
 pub(super) fn parse_status(word: &str) -> Result<RunStatus, String> {
-    const ENDS: [RunStatus; 3] = [RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled];
-    let end = ENDS.into_iter().find(|end| end.to_string() == word);
+    let mut at_rest = RunStatus::ALL.into_iter().filter(|status| status.is_at_rest());
+    let end = at_rest.find(|status| status.word() == word);
     end.ok_or_else(|| format!("status {word}"))
 }
 

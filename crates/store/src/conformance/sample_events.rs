@@ -7,7 +7,7 @@ use windlass_core::access::{
 };
 use windlass_core::engine::{
     CancelLevel, CancelReason, Event, LeaseEndKind, ProvenTime, ReusedOutcome, RunOptions,
-    StepFollowUp, StepSettlement, UnplaceablePolicy, event,
+    RunOwner, StepFollowUp, StepSettlement, UnplaceablePolicy, event,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::idempotency::IdempotencyOrigin;
@@ -18,7 +18,7 @@ use windlass_core::plan::{
     PlanBuilder, RetryOn, RetryPolicy, StatusCondition, StepSpec, ValueCondition,
 };
 use windlass_core::requirement::{
-    AmountComparison, Labels, Requirement, RequirementAtom, RequirementClause,
+    AmountComparison, Labels, Requirement, RequirementAtom, RequirementClause, WorkerScope,
 };
 use windlass_core::session::{StopReason, WorkerLocality};
 use windlass_core::time::{Span, Time};
@@ -29,7 +29,7 @@ const FENCE: Fence = Fence::new(u16::MAX, 12);
 const WORKER: WorkerId = WorkerId(u64::MAX);
 
 /// The number of event kinds.
-pub const EVENT_KINDS: usize = 30;
+pub const EVENT_KINDS: usize = 31;
 
 /// Returns the name of an event's kind. A new kind fails to compile here first; then add a sample, use it in the sample
 /// history and write the golden journal again.
@@ -47,6 +47,7 @@ pub const fn event_kind(event: &Event) -> &'static str {
         Event::RunCancelled(_) => "RunCancelled",
         Event::RunEnded(_) => "RunEnded",
         Event::RunSealed(_) => "RunSealed",
+        Event::RunInterrupted(_) => "RunInterrupted",
         Event::Granted(_) => "Granted",
         Event::Confirmed(_) => "Confirmed",
         Event::Started(_) => "Started",
@@ -99,7 +100,7 @@ fn workers() -> Vec<Event> {
             proven: ProvenTime { passed: Span::secs(4), led: Span::millis(generation.into()) },
         })
     };
-    let registered = |home, labels| {
+    let registered = |home, scope, labels| {
         Event::WorkerRegistered(event::WorkerRegistered {
             worker,
             name: "Werkbank 1 – ü".into(),
@@ -107,13 +108,19 @@ fn workers() -> Vec<Event> {
             labels,
             slots: 10_000,
             home,
+            scope,
         })
     };
     vec![
         led(0, None, None),
         led(u16::MAX, Some(worker), Some(Time::from_millis(u64::MAX))),
-        registered(WorkerLocality::Apart, Labels::new(["Docker", "os=linux", "cpu=8"])),
-        registered(WorkerLocality::SharedFate, Labels::default()),
+        registered(
+            WorkerLocality::Apart,
+            WorkerScope::AllRuns,
+            Labels::new(["Docker", "os=linux", "cpu=8"]),
+        ),
+        registered(WorkerLocality::SharedFate, WorkerScope::PinnedOnly, Labels::default()),
+        registered(WorkerLocality::SameHost, WorkerScope::OwnRuns, Labels::default()),
         Event::WorkerLost(event::WorkerLost { worker }),
         Event::WorkerReturned(event::WorkerReturned { worker }),
         Event::WorkerDrained(event::WorkerDrained { worker }),
@@ -131,6 +138,7 @@ fn runs() -> Vec<Event> {
         keep_going: true,
         unplaceable: UnplaceablePolicy::Skip,
         timeout: Some(Span::hours(2)),
+        owner: Some(RunOwner { worker: WORKER, incarnation: Incarnation(3), shares: true }),
     };
     let reused = vec![
         reused(0, StepOutput::None),
@@ -154,6 +162,7 @@ fn runs() -> Vec<Event> {
         ended(RunStatus::Succeeded),
         ended(RunStatus::Failed),
         ended(RunStatus::Cancelled),
+        Event::RunInterrupted(event::RunInterrupted { run }),
         Event::RunSealed(event::RunSealed { run }),
     ]
 }

@@ -13,7 +13,7 @@ use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput};
 use windlass_core::plan::{
     LockOrder, LockUse, Plan, PlanBuilder, RetryPolicy, StatusCondition, StepSpec, ValueCondition,
 };
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
     Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef,
     RegisterRequest, WorkerLocality,
@@ -367,6 +367,7 @@ fn register(worker: WorkerId, slots: u32) -> RegisterRequest {
         labels: Labels::new(["docker", "os=linux", "cpu=8"]),
         slots,
         home: WorkerLocality::Apart,
+        scope: WorkerScope::AllRuns,
         former: FormerLifeProof::Unknown,
         spooled: Vec::new(),
     }

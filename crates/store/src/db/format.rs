@@ -7,7 +7,7 @@
 ///
 /// Until the first release, formats change without migrations and upcasts, and the name has the date of the last change. The
 /// first release names it `windlass-1`.
-pub const STORE_FORMAT: &str = "windlass-1-draft-20261119";
+pub const STORE_FORMAT: &str = "windlass-1-draft-20261120";
 
 /// Shown for a database of windlass that does not name its format.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -1,6 +1,7 @@
 //! Schedules of the local mode: one process leads and works, as `windlass run` does. Other workers may have joined it.
 
 use windlass_core::engine::CancelLevel;
+use windlass_core::requirement::WorkerScope;
 
 use super::clock::DriftingClock;
 use super::plans;
@@ -59,6 +60,7 @@ fn worker(rng: &mut SimRng, is_own: bool) -> ScheduledWorker {
     ScheduledWorker {
         clock: clock(rng),
         labels: plans::LABELS.to_vec(),
+        scope: WorkerScope::AllRuns,
         slots: u32::try_from(rng.range(1, 4)).expect("a few slots"),
         own_of: is_own.then_some(0),
         joins_at: rng.below(if is_own { 300 } else { 10_000 }),

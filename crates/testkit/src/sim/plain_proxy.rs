@@ -9,7 +9,7 @@ use windlass_core::engine::{Engine, EngineAnswer, EngineRequest};
 use windlass_core::id::{Fence, Incarnation, Seq, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::planted_bugs::PlantedBug;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
     ExchangeReply, ExchangeReplyBody, FinishedAttempt, FormerLifeProof, LeaseGrant, LeaseRef,
     PlainLease, PlainWorkerSession, RegisterRequest, WorkerLocality, WorkerRefusal,
@@ -133,6 +133,7 @@ impl SimWorld<'_> {
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former,
             spooled: Vec::new(),
         };

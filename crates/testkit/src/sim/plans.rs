@@ -125,6 +125,7 @@ fn options(rng: &mut SimRng) -> RunOptions {
             UnplaceablePolicy::Wait
         },
         timeout: rng.chance(60).then(|| Span::secs(rng.range(20, 120))),
+        owner: None,
     }
 }
 

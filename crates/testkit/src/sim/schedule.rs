@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::engine::{CancelLevel, RunOptions, StoreHistory};
 use windlass_core::id::WorkerId;
 use windlass_core::plan::Plan;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::WorkerScope;
 
 use super::clock::DriftingClock;
 use super::fault_series::series;
@@ -43,6 +43,8 @@ pub(crate) struct ScheduledWorker {
     pub(crate) clock: DriftingClock,
     pub(crate) labels: Vec<&'static str>,
     pub(crate) slots: u32,
+    /// The runs that it serves.
+    pub(crate) scope: WorkerScope,
     /// The leader in whose process it runs.
     pub(crate) own_of: Option<usize>,
     pub(crate) joins_at: u64,
@@ -276,7 +278,8 @@ fn workers(rng: &mut SimRng, leaders: usize, crowd: bool) -> Vec<ScheduledWorker
     let homes: Vec<Option<usize>> = own.chain((0..others).map(|_| None)).collect();
     let sketch = |own_of: Option<usize>, rng: &mut SimRng| ScheduledWorker {
         clock: clock(rng),
-        labels: labels(rng, own_of.is_some()),
+        scope: scope(rng, own_of.is_some()),
+        labels: plans::LABELS.into_iter().filter(|_| rng.chance(550)).collect(),
         slots: u32::try_from(rng.range(1, 3)).expect("a few slots"),
         own_of,
         joins_at: if rng.chance(700) { rng.below(1_000) } else { rng.below(20_000) },
@@ -286,10 +289,9 @@ fn workers(rng: &mut SimRng, leaders: usize, crowd: bool) -> Vec<ScheduledWorker
     homes.into_iter().map(|own_of| sketch(own_of, rng)).collect()
 }
 
-/// Returns the labels that a worker advertises. Some leaders' own workers run only steps that are pinned to them.
-fn labels(rng: &mut SimRng, own: bool) -> Vec<&'static str> {
-    let reserved = (own && rng.chance(200)).then_some(Labels::PINNED_ONLY);
-    plans::LABELS.into_iter().filter(|_| rng.chance(550)).chain(reserved).collect()
+/// Returns the runs that a worker serves. Some leaders' own workers run only steps that are pinned to them.
+fn scope(rng: &mut SimRng, own: bool) -> WorkerScope {
+    if own && rng.chance(200) { WorkerScope::PinnedOnly } else { WorkerScope::AllRuns }
 }
 
 /// The faults that can dominate a schedule, by their number in [`faults`].
@@ -438,9 +440,10 @@ impl fmt::Display for Schedule {
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(
                 f,
-                "  worker {at}: {} slots, {:?}, own of {:?}, joins at {} ms, clone of {:?}, plain: {}",
+                "  worker {at}: {} slots, {:?}, {:?}, own of {:?}, joins at {} ms, clone of {:?}, plain: {}",
                 worker.slots,
                 worker.labels,
+                worker.scope,
                 worker.own_of,
                 worker.joins_at,
                 worker.clone_of,

@@ -134,6 +134,7 @@ impl SimWorld<'_> {
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
             home: if local { WorkerLocality::SharedFate } else { WorkerLocality::Apart },
+            scope: sketch.scope,
             former: it.former.clone(),
             spooled: it.spool.clone(),
         };

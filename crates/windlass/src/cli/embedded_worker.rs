@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_link::WorkerLink;
 use windlass_link::output::LocalOutputLink;
 use windlass_store::logs::LogStore;
@@ -22,6 +22,8 @@ pub(crate) struct EmbeddedWorkerSetup {
     pub(crate) slots: u32,
     /// Advertised labels.
     pub(crate) labels: Labels,
+    /// The runs whose steps it serves.
+    pub(crate) scope: WorkerScope,
     /// The settings of its steps; they contain the worker's name.
     pub(crate) settings: ExecutorSettings,
     /// The guard that starts commands.
@@ -62,6 +64,7 @@ impl EmbeddedWorkerSetup {
             name,
             slots: self.slots,
             labels: self.labels,
+            scope: self.scope,
             beside: self.peers,
             executor,
             orphan_guard: self.orphan_guard,

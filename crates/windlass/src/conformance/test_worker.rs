@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::id::Incarnation;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{FormerLifeProof, WorkerLocality};
 use windlass_link::WorkerLink;
 use windlass_net::clock::ProcessClock;
@@ -29,6 +29,7 @@ pub fn test_worker(
         slots: SLOTS,
         leases_ahead: LEASES_AHEAD,
         locality: WorkerLocality::Apart,
+        scope: WorkerScope::AllRuns,
         link,
         executor,
     };

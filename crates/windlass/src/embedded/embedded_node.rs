@@ -17,7 +17,7 @@ use windlass_controller::{
 };
 use windlass_core::engine::EngineConfig;
 use windlass_core::id::{Incarnation, WorkerId};
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{FormerLifeProof, WorkerLocality};
 use windlass_core::time::Span;
 use windlass_net::clock::ProcessClock;
@@ -98,6 +98,8 @@ pub struct LocalWorkerOptions {
     pub slots: u32,
     /// Advertised labels.
     pub labels: Labels,
+    /// The runs whose steps it serves.
+    pub scope: WorkerScope,
     /// Whether other workers can serve the same leader.
     pub beside: PeerWorkers,
     /// The executor of its attempts.
@@ -350,6 +352,7 @@ fn worker(
         slots: options.slots,
         leases_ahead: EXTRA_LEASES,
         locality: WorkerLocality::SharedFate,
+        scope: options.scope,
         link: Arc::new(link),
         executor: options.executor,
     };

@@ -100,7 +100,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use windlass_core::id::{Incarnation, Term, WorkerId};
-    use windlass_core::requirement::Labels;
+    use windlass_core::requirement::{Labels, WorkerScope};
     use windlass_core::session::{FormerLifeProof, WorkerLocality};
     use windlass_core::time::Span;
 
@@ -143,6 +143,7 @@ mod tests {
             labels: Labels::new(["linux"]),
             slots: 1,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         }

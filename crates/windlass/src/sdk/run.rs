@@ -11,7 +11,7 @@ use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::expand::InvalidPipeline;
 use windlass_core::plan::Plan;
 use windlass_core::problem::{ProblemStyle, render_problem};
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::summary::RunSummary;
 use windlass_net::random::new_run_id;
 use windlass_store::db::StoreError;
@@ -203,6 +203,7 @@ impl<'a> Runner<'a> {
             name: WORKER.to_owned(),
             slots,
             labels,
+            scope: WorkerScope::AllRuns,
             beside: PeerWorkers::Never,
             executor,
             orphan_guard: None,

@@ -11,7 +11,7 @@ use windlass_controller::{ControllerNode, NodeConfig, NodeError, NodeHandle, Sta
 use windlass_core::engine::{EngineConfig, SubmitRun};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{FormerLifeProof, LeaseGrant, OutcomeVerdict, WorkerLocality};
 use windlass_core::time::{Span, Time};
 use windlass_net::clock::ProcessClock;
@@ -127,6 +127,7 @@ impl PipelineTestCluster {
             slots: SLOTS,
             leases_ahead: 0,
             locality: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             link: Arc::new(handle.clone()),
             executor: Arc::new(mortal),
         };

@@ -12,7 +12,7 @@ use windlass::core::id::RunId;
 use windlass::core::outcome::RunStatus;
 use windlass::core::plan::Plan;
 use windlass::core::problem::{ProblemSeverity, SourceFile};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::time::Span;
 use windlass::core::{expand, spec};
 use windlass::embedded::{EmbeddedNode, LocalWorkerOptions, StoreReader, Stores, system_now};
@@ -51,6 +51,7 @@ async fn start(folder: &Path, stores: &Stores) -> EmbeddedNode {
         name: "here".to_owned(),
         slots: 2,
         labels,
+        scope: WorkerScope::AllRuns,
         beside: PeerWorkers::Never,
         executor,
         orphan_guard: None,

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use windlass::core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::plan::{PlanBuilder, StepSpec};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass::core::time::{Span, Time};
 use windlass_controller::{ControllerNode, NodeConfig, NodeHandle, SqlViewUpdater, StandbyPolicy};
@@ -67,6 +67,7 @@ impl TablesNode {
             labels: Labels::default(),
             slots: 1,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

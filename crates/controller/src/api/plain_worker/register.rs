@@ -11,7 +11,7 @@ use windlass_core::engine::EngineCall;
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::json_form::AsText;
 use windlass_core::report::UtcTime;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass_core::time::Time;
 use windlass_net::credentials::WorkerSecret;
@@ -55,6 +55,7 @@ pub(in crate::api) async fn register(
         labels: Labels::new(joining.capabilities),
         slots: joining.slots.unwrap_or(1),
         home: WorkerLocality::Apart,
+        scope: WorkerScope::AllRuns,
         // No guard supervises its steps: a repeated registration proves nothing.
         former: FormerLifeProof::Unknown,
         spooled: Vec::new(),

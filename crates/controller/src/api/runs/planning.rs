@@ -99,6 +99,7 @@ fn with_options(
         keep_going: submitted.keep_going,
         unplaceable: UnplaceablePolicy::Wait,
         timeout: submitted.timeout_ms.map(Span::millis).or(expanded.timeout),
+        owner: None,
     };
     let plan = Arc::new(expanded.plan.with_idempotency_ignored(submitted.again));
     Ok(PlannedSubmission { plan, options, reused: Vec::new() })

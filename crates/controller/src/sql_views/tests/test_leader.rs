@@ -14,7 +14,7 @@ use windlass_core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass_core::leader::LeaderLease;
 use windlass_core::outcome::Outcome;
 use windlass_core::plan::Plan;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
     Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef,
     RegisterRequest, WorkerLocality,
@@ -113,6 +113,7 @@ impl SqlViewTestLeader {
             labels: Labels::new(["docker", "os=linux"]),
             slots,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         }));

@@ -7,7 +7,7 @@ use crate::engine::event::{
     Confirmed, Granted, LeaseEndKind, LeaseEnded, Started, StepFollowUp, StopOrdered,
 };
 use crate::engine::queue::lane::StepKind;
-use crate::engine::state::engine::Engine;
+use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::engine::state::lease::Lease;
 use crate::engine::state::run::{AvoidedWorker, SpentLease, SpentLeaseKind};
 use crate::engine::state::timer::EngineTimer;
@@ -15,7 +15,7 @@ use crate::engine::state::transition::{IllegalStepChange, StepChange};
 use crate::id::{Fence, Seq, StepIx, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;
-use crate::session::{StopMode, StopReason};
+use crate::session::{StopMode, StopReason, WorkerLocality};
 use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::{Span, Time};
 
@@ -37,6 +37,7 @@ impl Engine {
             delivery,
             worker,
             life: self.workers[worker].incarnation,
+            same_host: self.workers[worker].home == WorkerLocality::SameHost,
             seq,
             term: self.term,
             since: self.now,
@@ -176,7 +177,9 @@ impl Engine {
             let change = StepChange::EndedLate(status);
             return Err(IllegalStepChange { status, change }.into());
         }
-        self.dequeue(run_ix, step);
+        if self.runs[run_ix].is_queued() {
+            self.dequeue(run_ix, step);
+        }
         self.leave_own_lane(run_ix, step);
         match next {
             StepFollowUp::Done(status) => {
@@ -289,6 +292,9 @@ impl Engine {
         let leaks = self.config.bugs.on(PlantedBug::LockLeakedOnCancel) && lease.stop.is_some();
         if let Some(locks) = lease.locks.as_deref().filter(|_| !leaks) {
             self.board.release_locks(locks, lease.fence);
+        }
+        if self.runs[lease.run].is_halted() && self.runs[lease.run].leases.is_empty() {
+            self.todo.push_back(DeferredWork::Interrupt(lease.run));
         }
         lease
     }

@@ -4,6 +4,7 @@
 
 mod access;
 mod fold;
+mod interruption;
 mod leases;
 mod need_propagation;
 mod runs;

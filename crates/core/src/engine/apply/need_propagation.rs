@@ -198,6 +198,9 @@ impl Engine {
         if run.bars_start(run.spec(step).condition) {
             return self.settle_later(run_ix, step);
         }
+        if !run.is_queued() {
+            return;
+        }
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
         let mut lane = run.lane_of(spec_ix).expect(BUILT);
         let class = self.board.lanes[lane].key.class;
@@ -264,9 +267,11 @@ impl Engine {
         lanes.dedup();
         lanes.retain(|lane| self.runs[run_ix].bars_start(self.board.lanes[*lane].key.condition()));
         self.board.remove_run(&lanes, run_ix, self.now);
+        let queued = self.runs[run_ix].is_queued();
         for step in self.runs[run_ix].avoid.keys().copied().collect::<Vec<StepIx>>() {
             let run = &self.runs[run_ix];
-            if run.step(step).status == StepStatus::Ready
+            if queued
+                && run.step(step).status == StepStatus::Ready
                 && run.bars_start(run.spec(step).condition)
             {
                 self.dequeue(run_ix, step);

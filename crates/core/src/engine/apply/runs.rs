@@ -7,7 +7,7 @@ use crate::engine::event::{
 };
 use crate::engine::rules::submit::locks_of;
 use crate::engine::state::engine::Engine;
-use crate::engine::state::run::{Run, SpentLeaseKind};
+use crate::engine::state::run::{Run, RunPresence, SpentLeaseKind};
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::transition::StepChange;
 use crate::id::{RunId, SpecIx, StepIx};
@@ -25,6 +25,7 @@ impl Engine {
         self.runs_seen += 1;
         let run_ix = self.runs.insert(run);
         self.run_ids.insert(*id, run_ix);
+        self.owned_runs.extend(options.owner.map(|owner| (owner.worker, run_ix)));
         self.enter_queues(run_ix);
         if let Some(deadline) = deadline {
             self.timers.set(deadline, EngineTimer::RunDeadline(run_ix));
@@ -61,7 +62,15 @@ impl Engine {
         }
     }
 
+    /// Removes a run from the queues, with its lanes and locks. Does nothing if it has left them before.
     pub(in crate::engine) fn leave_queues(&mut self, run_ix: RunIx) {
+        if self.runs[run_ix].presence == RunPresence::Away {
+            return;
+        }
+        self.runs[run_ix].presence = RunPresence::Away;
+        if let Some(owner) = self.runs[run_ix].options.owner {
+            self.owned_runs.remove(&(owner.worker, run_ix));
+        }
         let lanes = std::mem::take(&mut self.runs[run_ix].lanes);
         let gone: Vec<ClassIx> =
             lanes.into_iter().filter_map(|lane| self.board.leave_lane(lane)).collect();
@@ -134,7 +143,7 @@ impl Engine {
         let StepSettled { run, step, settled } = event;
         let (run_ix, step) = (self.step_of(*run, *step)?, *step);
         let state = self.runs[run_ix].step(step);
-        if state.status == StepStatus::Ready {
+        if state.status == StepStatus::Ready && self.runs[run_ix].is_queued() {
             self.dequeue(run_ix, step);
         }
         self.leave_own_lane(run_ix, step);

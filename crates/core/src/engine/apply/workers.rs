@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ApplyError;
-use crate::engine::event::{Led, WorkerRegistered};
+use crate::engine::event::{Led, WorkerEnded, WorkerRegistered};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::worker::{Worker, WorkerStatus};
@@ -35,8 +35,9 @@ impl Engine {
         for worker in self.workers.indices() {
             self.workers[worker].contact = self.now;
             // The worker shared the process of a former leader. From now on its leases end by time.
-            if own != Some(self.workers[worker].id) {
-                self.workers[worker].home = WorkerLocality::Apart;
+            let it = &mut self.workers[worker];
+            if it.home == WorkerLocality::SharedFate && own != Some(it.id) {
+                it.home = WorkerLocality::Apart;
             }
             self.join_classes(worker);
             self.watch_worker(worker);
@@ -47,8 +48,8 @@ impl Engine {
     }
 
     pub(super) fn apply_worker_registered(&mut self, event: &WorkerRegistered) {
-        let WorkerRegistered { worker: id, name, incarnation, labels, slots, home } = event;
-        self.met_others |= self.own != Some(*id);
+        let WorkerRegistered { worker: id, name, incarnation, labels, slots, home, scope } = event;
+        self.met_others |= self.own != Some(*id) && *home != WorkerLocality::SameHost;
         let worker = Worker {
             id: *id,
             name: name.clone(),
@@ -56,6 +57,7 @@ impl Engine {
             labels: labels.clone(),
             slots: *slots,
             home: *home,
+            scope: *scope,
             status: WorkerStatus::Online,
             drained: false,
             since: self.now,
@@ -89,6 +91,13 @@ impl Engine {
         self.worker_ids.insert(*id, worker_ix);
         self.join_classes(worker_ix);
         self.watch_worker(worker_ix);
+        self.halt_runs_of(*id, Some(*incarnation));
+    }
+
+    pub(super) fn apply_worker_ended(&mut self, event: &WorkerEnded) -> Result<(), ApplyError> {
+        self.worker_became(event.worker, WorkerStatus::Ended)?;
+        self.halt_runs_of(event.worker, None);
+        Ok(())
     }
 
     pub(in crate::engine) fn worker_became(
@@ -127,6 +136,7 @@ impl Engine {
         self.unwatch_worker(worker);
         self.workers.remove(worker);
         self.worker_ids.remove(&id);
+        self.halt_runs_of(id, None);
         self.ahead.remove(&worker);
         self.parked.remove(&worker);
         self.notify.remove(&worker);
@@ -138,9 +148,7 @@ impl Engine {
         self.unwatch_worker(worker);
         let it = &self.workers[worker];
         let at = match it.status {
-            WorkerStatus::Online | WorkerStatus::Draining
-                if it.home == WorkerLocality::SharedFate =>
-            {
+            WorkerStatus::Online | WorkerStatus::Draining if !it.leases_expire() => {
                 let Some(at) = self.former_lives_end(worker) else { return };
                 at
             }
@@ -160,8 +168,12 @@ impl Engine {
     /// Returns when the first lease of a lost worker ends, or when the worker itself is to be dropped.
     pub(in crate::engine) fn next_loss_deadline(&self, worker: WorkerIx) -> Time {
         let it = &self.workers[worker];
-        let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
-        leases.min().unwrap_or(it.since + self.config.forget_after)
+        let leases = it.leases.iter().filter_map(|lease| self.leases[*lease].expires(it.contact));
+        let forgotten = it.since + self.config.forget_after;
+        let stays = !it.leases.is_empty() && forgotten <= self.now;
+        // A lease that does not end by time keeps the worker, which is looked at again later.
+        let ends = if stays { self.now + self.config.forget_after } else { forgotten };
+        leases.min().unwrap_or(ends)
     }
 
     /// Returns when the first lease of a worker's former incarnations ends.
@@ -169,13 +181,13 @@ impl Engine {
         let it = &self.workers[worker];
         let former = it.leases.iter().map(|lease| &self.leases[*lease]);
         let former = former.filter(|lease| lease.life != it.incarnation);
-        former.map(|lease| lease.expires(it.contact)).min()
+        former.filter_map(|lease| lease.expires(it.contact)).min()
     }
 
     /// Returns when a silent worker's first lease ends, or when the worker itself counts as lost.
     pub(in crate::engine) fn silence_ends(&self, worker: WorkerIx) -> Time {
         let it = &self.workers[worker];
-        let leases = it.leases.iter().map(|lease| self.leases[*lease].expires(it.contact));
+        let leases = it.leases.iter().filter_map(|lease| self.leases[*lease].expires(it.contact));
         leases.chain([it.contact + self.ttl]).min().expect("the worker's own end is among them")
     }
 }

@@ -56,6 +56,7 @@ impl Event {
             | Self::RunCancelled(_)
             | Self::RunEnded(_)
             | Self::RunSealed(_)
+            | Self::RunInterrupted(_)
             | Self::Granted(_)
             | Self::Confirmed(_)
             | Self::Started(_)

@@ -37,6 +37,8 @@ pub enum Event {
     RunEnded(event::RunEnded),
     /// A run that had ended left the engine.
     RunSealed(event::RunSealed),
+    /// The owner of a run has ended, and the run waits to be resumed.
+    RunInterrupted(event::RunInterrupted),
     /// A worker got a lease.
     Granted(event::Granted),
     /// A lease of an earlier term continues.
@@ -91,6 +93,7 @@ impl Event {
             | Self::RunCancelled(event::RunCancelled { run, .. })
             | Self::RunEnded(event::RunEnded { run, .. })
             | Self::RunSealed(event::RunSealed { run })
+            | Self::RunInterrupted(event::RunInterrupted { run })
             | Self::Granted(event::Granted { run, .. })
             | Self::Confirmed(event::Confirmed { run, .. })
             | Self::Started(event::Started { run, .. })
@@ -147,7 +150,7 @@ macro_rules! for_each_event {
 for_each_event! {
     Led WorkerRegistered WorkerLost WorkerReturned WorkerDrained
     WorkerEnded WorkerForgotten Braked RunSubmitted RunCancelled
-    RunEnded RunSealed Granted Confirmed Started
+    RunEnded RunSealed RunInterrupted Granted Confirmed Started
     StopOrdered LeaseEnded BackoffEnded ConditionHeld StepSettled
     LateOutcome LockForced WorkerEnrolled WorkerRevoked TokenCreated
     TokenRevoked Acted KeyTaken KeyAwaited KeyRecalled

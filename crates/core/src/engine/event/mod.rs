@@ -17,8 +17,8 @@ pub use lease::{
     StopOrdered,
 };
 pub use run::{
-    CancelLevel, CancelReason, ReusedOutcome, RunCancelled, RunEnded, RunOptions, RunSealed,
-    RunSubmitted, UnplaceablePolicy,
+    CancelLevel, CancelReason, ReusedOutcome, RunCancelled, RunEnded, RunInterrupted, RunOptions,
+    RunOwner, RunSealed, RunSubmitted, UnplaceablePolicy,
 };
 pub use step::{
     BackoffEnded, ConditionHeld, KeyAwaited, KeyRecalled, KeyTaken, StepSettled, StepSettlement,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{RunId, StepIx};
+use crate::id::{Incarnation, RunId, StepIx, WorkerId};
 use crate::outcome::{RunStatus, StepOutput};
 use crate::plan::Plan;
 use crate::time::Span;
@@ -50,6 +50,13 @@ pub struct RunSealed {
     pub run: RunId,
 }
 
+/// The owner of a run has ended, and nothing of the run is left: it waits to be resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInterrupted {
+    /// The run's id.
+    pub run: RunId,
+}
+
 /// The options of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOptions {
@@ -61,12 +68,31 @@ pub struct RunOptions {
     pub unplaceable: UnplaceablePolicy,
     /// The longest time that the run may take.
     pub timeout: Option<Span>,
+    /// The worker of the process that started the run; `None` if the run belongs to no process.
+    pub owner: Option<RunOwner>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { root: None, keep_going: false, unplaceable: UnplaceablePolicy::Wait, timeout: None }
+        Self {
+            root: None,
+            keep_going: false,
+            unplaceable: UnplaceablePolicy::Wait,
+            timeout: None,
+            owner: None,
+        }
     }
+}
+
+/// The worker of the process that started a run. The run is interrupted when this incarnation of it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOwner {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Its incarnation.
+    pub incarnation: Incarnation,
+    /// Whether other workers may run the run's steps.
+    pub shares: bool,
 }
 
 /// What happens to a step that matches no worker.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Incarnation, WorkerId};
-use crate::requirement::Labels;
+use crate::requirement::{Labels, WorkerScope};
 use crate::session::WorkerLocality;
 
 /// A worker joined, or came back with a new incarnation.
@@ -19,8 +19,10 @@ pub struct WorkerRegistered {
     pub labels: Labels,
     /// The number of steps that the worker runs at a time.
     pub slots: u32,
-    /// Whether the worker shares the leader's process.
+    /// The place of the worker's process.
     pub home: WorkerLocality,
+    /// The runs whose steps the worker serves.
+    pub scope: WorkerScope,
 }
 
 /// The leader had no contact with a worker for one lease duration.

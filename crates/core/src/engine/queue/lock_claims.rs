@@ -186,7 +186,7 @@ impl ReadyQueues {
     /// Recomputes the fields that a snapshot does not contain.
     pub(crate) fn recount(&mut self) {
         self.lock_uses = self.lanes.iter().map(|(_, lane)| lane.key.locks.len()).sum();
-        self.demands = self.classes.iter().map(|(_, it)| it.placement.demand_count()).sum();
+        self.demands = self.classes.iter().map(|(_, it)| it.placement().demand_count()).sum();
         for lane in self.lanes.indices() {
             let has_claim = self.lanes[lane].locks.is_some() && self.is_best_everywhere(lane);
             self.lanes[lane].has_claim = has_claim;

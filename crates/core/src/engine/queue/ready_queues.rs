@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::lane::{LaneKey, LanePosition, QueuedStep, ReadyLane};
 use super::lock::Lock;
-use super::requirement_class::RequirementClass;
+use super::requirement_class::{ClassKey, RequirementClass};
 use crate::engine::config::PASSED_OVER_MAX;
 use crate::id::{Fence, StepIx};
-use crate::plan::Placement;
 use crate::planted_bugs::PlantedBugs;
 use crate::slab::{ClassIx, LaneIx, LockIx, RunIx, Slab};
 use crate::time::Time;
@@ -19,7 +18,7 @@ use crate::time::Time;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReadyQueues {
     pub(crate) classes: Slab<ClassIx, RequirementClass>,
-    pub(crate) class_ids: BTreeMap<Placement, ClassIx>,
+    pub(crate) class_ids: BTreeMap<ClassKey, ClassIx>,
     pub(crate) lanes: Slab<LaneIx, ReadyLane>,
     pub(crate) lane_ids: BTreeMap<LaneKey, LaneIx>,
     pub(crate) locks: Slab<LockIx, Lock>,
@@ -43,14 +42,14 @@ pub(crate) struct ReadyQueues {
 }
 
 impl ReadyQueues {
-    /// Returns the class of a placement. The second value is true if the class is new and its workers must be counted.
-    pub(crate) fn class(&mut self, placement: &Placement, now: Time) -> (ClassIx, bool) {
-        if let Some(known) = self.class_ids.get(placement) {
+    /// Returns the class of this key. The second value is true if the class is new and its workers must be counted.
+    pub(crate) fn class(&mut self, key: ClassKey, now: Time) -> (ClassIx, bool) {
+        if let Some(known) = self.class_ids.get(&key) {
             return (*known, false);
         }
-        self.demands += placement.demand_count();
-        let class = self.classes.insert(RequirementClass::new(placement.clone(), now));
-        self.class_ids.insert(placement.clone(), class);
+        self.demands += key.placement.demand_count();
+        let class = self.classes.insert(RequirementClass::new(key.clone(), now));
+        self.class_ids.insert(key, class);
         (class, true)
     }
 
@@ -105,8 +104,8 @@ impl ReadyQueues {
             return None;
         }
         let gone = self.classes.remove(class);
-        self.class_ids.remove(&gone.placement);
-        self.demands -= gone.placement.demand_count();
+        self.class_ids.remove(&gone.key);
+        self.demands -= gone.placement().demand_count();
         self.preferred_workers.remove(&class);
         (gone.workers > 0).then_some(class)
     }

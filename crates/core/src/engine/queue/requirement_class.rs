@@ -5,14 +5,52 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::lane::LaneRank;
-use crate::plan::{PinTarget, Placement};
+use crate::engine::event::RunOwner;
+use crate::id::WorkerId;
+use crate::plan::{OwnerRelation, PinTarget, Placement};
 use crate::slab::LaneIx;
 use crate::time::Time;
+
+/// The owner of the runs of a class, whatever its incarnation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct ClassOwner {
+    worker: WorkerId,
+    shares: bool,
+}
+
+impl From<RunOwner> for ClassOwner {
+    fn from(owner: RunOwner) -> Self {
+        Self { worker: owner.worker, shares: owner.shares }
+    }
+}
+
+/// What the steps of a class have in common: their placement, and the owner of their runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct ClassKey {
+    pub(crate) placement: Placement,
+    pub(crate) owner: Option<ClassOwner>,
+}
+
+impl ClassKey {
+    pub(crate) fn new(placement: &Placement, owner: Option<RunOwner>) -> Self {
+        Self { placement: placement.clone(), owner: owner.map(ClassOwner::from) }
+    }
+
+    /// Returns the relation of a worker to the owner of the runs.
+    pub(crate) fn relation(&self, worker: WorkerId) -> OwnerRelation {
+        match self.owner {
+            None => OwnerRelation::NoOwner,
+            Some(owner) if owner.worker == worker => OwnerRelation::IsOwner,
+            Some(owner) if owner.shares => OwnerRelation::SharedByOther,
+            Some(_) => OwnerRelation::KeptByOther,
+        }
+    }
+}
 
 /// Steps of equal placement. A worker is matched to classes, because classes are few and steps are many.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RequirementClass {
-    pub(crate) placement: Placement,
+    pub(crate) key: ClassKey,
     /// Its lanes.
     pub(crate) lanes: BTreeSet<LaneIx>,
     /// Lanes that have a step and the locks for it, best first.
@@ -24,14 +62,12 @@ pub(crate) struct RequirementClass {
 }
 
 impl RequirementClass {
-    pub(crate) fn new(placement: Placement, now: Time) -> Self {
-        Self {
-            placement,
-            lanes: BTreeSet::new(),
-            open: BTreeSet::new(),
-            workers: 0,
-            empty_since: now,
-        }
+    pub(crate) fn new(key: ClassKey, now: Time) -> Self {
+        Self { key, lanes: BTreeSet::new(), open: BTreeSet::new(), workers: 0, empty_since: now }
+    }
+
+    pub(crate) const fn placement(&self) -> &Placement {
+        &self.key.placement
     }
 }
 

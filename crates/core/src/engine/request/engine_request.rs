@@ -83,7 +83,7 @@ pub enum EngineRequest {
         /// The lease that holds it.
         fence: Fence,
     },
-    /// A run that ended has been archived and may leave the engine. At least one lease duration must have passed since
+    /// A run that ended or is interrupted has been archived and may leave the engine. At least one lease duration must have passed since
     /// its end: a worker may repeat a report until it has received the verdict.
     Seal {
         /// The run.
@@ -282,6 +282,16 @@ pub enum RequestDenial {
     /// The run has not ended and cannot be sealed.
     #[error("run {0} has not ended")]
     RunNotEnded(RunId),
+    /// The owner of the run has not registered, or has ended.
+    #[error(
+        "worker {worker} ({incarnation}) has not registered, or has ended: it cannot own a run"
+    )]
+    OwnerGone {
+        /// The owner's worker.
+        worker: WorkerId,
+        /// Its incarnation.
+        incarnation: Incarnation,
+    },
     /// The engine has no such worker.
     #[error("there is no worker {0}")]
     NoSuchWorker(WorkerId),

@@ -21,6 +21,8 @@ impl Engine {
         if self.runs[run_ix].status.is_terminal() {
             return Err(RequestDenial::RunEnded(run));
         }
+        // Nothing would run the `always()` steps of a run without an owner.
+        let level = if self.runs[run_ix].is_queued() { level } else { CancelLevel::Kill };
         let before = self.runs[run_ix].cancel;
         if before.is_none_or(|(before, _)| before < level) {
             let reason = before.map_or(CancelReason::Asked, |(_, reason)| reason);

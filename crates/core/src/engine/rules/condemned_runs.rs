@@ -23,7 +23,7 @@ use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::engine::state::run::{Run, RunForm};
 use crate::id::{Fence, RunId, StepIx};
 use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
-use crate::slab::{LaneIx, RunIx};
+use crate::slab::RunIx;
 use crate::time::Time;
 
 impl Engine {
@@ -144,17 +144,8 @@ impl Engine {
         for lease in self.runs[run_ix].leases.clone() {
             self.remove_lease(lease);
         }
-        let own = self.runs[run_ix].avoid.values().filter_map(|avoid| avoid.lane);
-        let mut lanes: Vec<LaneIx> = own.chain(self.runs[run_ix].lanes.iter().copied()).collect();
-        lanes.sort_unstable();
-        lanes.dedup();
-        self.board.remove_run(&lanes, run_ix, self.now);
-        for step in self.runs[run_ix].avoid.keys().copied().collect::<Vec<StepIx>>() {
-            self.leave_own_lane(run_ix, step);
-        }
-        if !self.runs[run_ix].status.is_terminal() {
-            self.leave_queues(run_ix);
-        }
+        self.purge_queued_steps(run_ix);
+        self.leave_queues(run_ix);
         self.forget_run(run_ix);
         self.no_more_workers.remove(&self.runs[run_ix].id);
         self.runs[run_ix].form = RunForm::Hollow;

@@ -10,7 +10,7 @@ use crate::engine::takeover::store_history::{LEASE_TTL_MAX, StoreHistory};
 use crate::engine::takeover::takeover_gap::ProvenTime;
 use crate::id::{Fence, Incarnation, Term, WorkerId};
 use crate::planted_bugs::PlantedBug;
-use crate::session::{Exchange, ExchangeReply, ExchangeReplyBody, WorkerRefusal};
+use crate::session::{Exchange, ExchangeReply, ExchangeReplyBody, WorkerLocality, WorkerRefusal};
 use crate::slab::WorkerIx;
 use crate::time::{Span, Time};
 
@@ -24,6 +24,8 @@ pub(in crate::engine) struct DecisionDraft {
     random_state: u64,
     /// The value of `ReadyQueues::scans` when the decision began.
     scans_before: u64,
+    /// The worker of which an incarnation is ending. The loss of its leases costs a run that it owns nothing.
+    pub(in crate::engine) ending: Option<WorkerId>,
 }
 
 impl DecisionDraft {
@@ -56,6 +58,7 @@ impl Engine {
             bytes: 0,
             random_state: luck,
             scans_before: looks,
+            ending: None,
         };
         let answer = self.answer(&mut out, request);
         self.run_deferred_work(&mut out);
@@ -201,7 +204,7 @@ impl Engine {
     /// ended and their name is free: the store may have been copied to another node.
     fn leader_process_workers(&self) -> impl Iterator<Item = WorkerId> {
         let workers = self.worker_ids.values().map(|worker| &self.workers[*worker]);
-        workers.filter(|it| it.is_live() && !it.leases_expire()).map(|it| it.id)
+        workers.filter(|it| it.is_live() && it.home == WorkerLocality::SharedFate).map(|it| it.id)
     }
 
     fn drain(&mut self, out: &mut DecisionDraft, worker: WorkerId) -> Result<(), RequestDenial> {

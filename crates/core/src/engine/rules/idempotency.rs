@@ -169,6 +169,9 @@ impl Engine {
         step: StepIx,
     ) {
         let Some(run) = self.runs.get(run_ix).filter(|run| run.plan.has_step(step)) else { return };
+        if !run.is_queued() {
+            return;
+        }
         let Some((_, by)) = self.ledger.awaited_key((run_ix, step)) else { return };
         let ends = self.wait_ends(run.step(step).since, run.spec(step).wait_for_lock);
         if ends > self.now {

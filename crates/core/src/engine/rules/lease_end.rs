@@ -3,7 +3,7 @@
 
 use super::decide::DecisionDraft;
 use crate::engine::config::{INTERRUPTED_DELIVERIES_MAX, UNCONFIRMED_DELIVERIES_MAX};
-use crate::engine::event::{self, LeaseEndKind, StepFollowUp};
+use crate::engine::event::{self, LeaseEndKind, RunOwner, StepFollowUp};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::lease::Lease;
 use crate::id::{Seq, StepIx};
@@ -66,7 +66,10 @@ impl Engine {
             }
             OutcomeKind::Released => StepFollowUp::Again { charged: false },
             // A worker that cancels on its own has failed the delivery, not the attempt.
-            OutcomeKind::Cancelled | OutcomeKind::Lost => self.lost_follow_up(lease, ended),
+            OutcomeKind::Cancelled | OutcomeKind::Lost => {
+                let orphaned = self.ends_with_owner(out, lease);
+                self.lost_follow_up(lease, ended, orphaned)
+            }
         }
     }
 
@@ -110,10 +113,18 @@ impl Engine {
         StepFollowUp::Retry { at: self.now + wait, avoid }
     }
 
-    /// Repeats a lost delivery while the bound allows it. The delivery is free if its worker never acknowledged it, or
-    /// if a takeover came between. Both apply a few times only, because a step may kill its worker or the leader.
+    /// Returns whether the lease ends because the owner of its run has ended.
+    fn ends_with_owner(&self, out: &DecisionDraft, lease: &Lease) -> bool {
+        let run = &self.runs[lease.run];
+        let holder = self.workers[lease.worker].id;
+        let of_owner = |owner: RunOwner| (owner.worker, owner.incarnation) == (holder, lease.life);
+        run.is_halted() || out.ending == Some(holder) && run.options.owner.is_some_and(of_owner)
+    }
+
+    /// Repeats a lost delivery while the bound allows it. The delivery is free if its worker never acknowledged it, if
+    /// a takeover came between, or if the owner of its run has ended. All of this applies a few times only, because a step may kill its worker or the leader.
     /// Nothing is free for a step that must never be delivered twice.
-    fn lost_follow_up(&self, lease: &Lease, ended: LeaseEndKind) -> StepFollowUp {
+    fn lost_follow_up(&self, lease: &Lease, ended: LeaseEndKind, orphaned: bool) -> StepFollowUp {
         let run = &self.runs[lease.run];
         let spec = run.spec(lease.step);
         if spec.retry.lost == 0 {
@@ -133,7 +144,8 @@ impl Engine {
         let unheard =
             !ended.is_reported() && undelivered && lease.delivery <= UNCONFIRMED_DELIVERIES_MAX;
         let between_terms = lease.term != self.term || lease.led_since.is_some();
-        let interrupted = between_terms && lease.delivery <= INTERRUPTED_DELIVERIES_MAX;
+        let interrupted =
+            (between_terms || orphaned) && lease.delivery <= INTERRUPTED_DELIVERIES_MAX;
         let charged = !unheard && !interrupted;
         if charged && run.step(lease.step).losses >= spec.retry.lost {
             return StepFollowUp::Done(StepStatus::Failed);

@@ -9,6 +9,7 @@ pub(in crate::engine) mod decide;
 mod exchange;
 mod grant;
 mod idempotency;
+mod interruption;
 mod lease_end;
 mod outcome_verdict;
 mod plain_session;

@@ -34,17 +34,18 @@ impl Engine {
             verdicts = self.judge_all(out, worker, &register.spooled);
             if register.incarnation > self.workers[worker].incarnation {
                 self.refuse_parked(out, worker, WorkerRefusal::Superseded);
+                out.ending = Some(register.worker);
                 self.end_former_lives(out, worker, &register.former);
+                out.ending = None;
             }
         }
         let (id, spooled) = (register.worker, std::mem::take(&mut register.spooled));
         if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
-            let RegisterRequest { worker, name, incarnation, labels, slots, home, .. } = register;
-            // Only the leader's own worker can share its process, whatever a registration claims.
-            let home = if self.own == Some(worker) { home } else { WorkerLocality::Apart };
+            let home = self.accepted_locality(&register);
+            let RegisterRequest { worker, name, incarnation, labels, slots, scope, .. } = register;
             self.emit(
                 out,
-                event::WorkerRegistered { worker, name, incarnation, labels, slots, home },
+                event::WorkerRegistered { worker, name, incarnation, labels, slots, home, scope },
             );
         }
         if known.is_none() {
@@ -52,6 +53,18 @@ impl Engine {
         }
         let interval = self.interval();
         Ok(RegisterReply { term: self.term, ttl: self.ttl, interval, verdicts })
+    }
+
+    /// Returns the place of a worker's process, as far as the engine believes the registration. Only the leader's own
+    /// worker can share its process.
+    fn accepted_locality(&self, register: &RegisterRequest) -> WorkerLocality {
+        match register.home {
+            WorkerLocality::SharedFate if self.own == Some(register.worker) => register.home,
+            WorkerLocality::SameHost if self.config.same_host_workers => register.home,
+            WorkerLocality::SharedFate | WorkerLocality::SameHost | WorkerLocality::Apart => {
+                WorkerLocality::Apart
+            }
+        }
     }
 
     fn judge_all(
@@ -131,7 +144,9 @@ impl Engine {
         if is_latest {
             self.refuse_parked(out, worker_ix, WorkerRefusal::Ended);
         }
+        out.ending = Some(worker);
         self.end_life(out, worker_ix, incarnation, started);
+        out.ending = None;
         if is_latest {
             self.emit(out, event::WorkerEnded { worker, incarnation });
         }
@@ -183,7 +198,7 @@ impl Engine {
             // The former incarnation counts its deadline from its own last contact, not from that of the new one.
             let ends = lease.expires(contact);
             if !self.config.bugs.on(PlantedBug::FrozenForgotten) {
-                self.leases[lease_ix].frozen = Some(ends);
+                self.leases[lease_ix].frozen = ends;
             }
         }
     }

@@ -26,6 +26,7 @@ impl Engine {
                 DeferredWork::Stop(run) => self.settle_stopped_steps(out, run),
                 DeferredWork::Finish(run) => self.end_run(out, run),
                 DeferredWork::Supersede(run, step) => self.supersede(out, run, step),
+                DeferredWork::Interrupt(run) => self.interrupt_if_due(out, run),
             }
             if self.has_scanned_enough(out) {
                 return;
@@ -47,7 +48,7 @@ impl Engine {
         if let Some(settled) = self.due_settlement(run_ix, step) {
             return self.emit_settled(out, run_ix, step, settled);
         }
-        if self.runs[run_ix].awaits_value_condition(step) {
+        if self.runs[run_ix].is_queued() && self.runs[run_ix].awaits_value_condition(step) {
             self.begin_step(out, run_ix, step);
         }
     }
@@ -77,6 +78,9 @@ impl Engine {
         }
         if condition == StatusCondition::Failure && state.remaining == 0 && !state.need_failed() {
             return Some(StepSettlement::SkippedByCondition);
+        }
+        if !run.is_queued() {
+            return None;
         }
         if run.awaits_value_condition(step) {
             return run.settled_by_values(step);
@@ -151,9 +155,7 @@ impl Engine {
     /// running steps are ordered to stop. If a newer run is already there, this step ends instead.
     fn supersede(&mut self, out: &mut DecisionDraft, run_ix: RunIx, step: StepIx) {
         let Some(run) = self.runs.get(run_ix) else { return };
-        if run.status.is_terminal()
-            || run.step(step).status != StepStatus::Ready
-            || run.step(step).settling
+        if !run.is_queued() || run.step(step).status != StepStatus::Ready || run.step(step).settling
         {
             return;
         }

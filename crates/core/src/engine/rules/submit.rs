@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decide::DecisionDraft;
 use crate::engine::config::REUSED_BYTES_MAX;
-use crate::engine::event;
-use crate::engine::queue::requirement_class::describe_placement;
+use crate::engine::event::{self, RunOwner};
+use crate::engine::queue::requirement_class::{ClassKey, describe_placement};
 use crate::engine::request::{RequestDenial, SubmitRun, SubmitWarning};
 use crate::engine::state::engine::Engine;
 use crate::engine::state::run::Run;
@@ -46,18 +46,12 @@ impl Engine {
         if self.is_condemned(submit.run) {
             return Some(RequestDenial::RunEnded(submit.run));
         }
-        if self.runs.len() >= self.config.runs_max {
-            return Some(RequestDenial::TooManyRuns(self.runs.len()));
-        }
-        let (active, more, max) =
-            (self.nodes, submit.plan.node_count() as usize, self.config.steps_max);
-        if active + more > max {
-            return Some(RequestDenial::TooManySteps { active, more, max });
+        let owner = submit.options.owner;
+        let denial = self.owner_denial(owner).or_else(|| self.size_denial(&submit.plan, owner));
+        if denial.is_some() {
+            return denial;
         }
         let plan = &submit.plan;
-        if let Some(denial) = self.size_denial(plan) {
-            return Some(denial);
-        }
         let reused = submit.reused.iter().map(|reuse| reuse.output.len()).sum::<usize>();
         if reused > REUSED_BYTES_MAX {
             return Some(RequestDenial::TooMuchReused { bytes: reused, max: REUSED_BYTES_MAX });
@@ -71,8 +65,20 @@ impl Engine {
         bad.map(RequestDenial::BadReuse)
     }
 
-    /// Checks whether the plan exceeds a limit, alone or together with all active plans.
-    fn size_denial(&self, plan: &Plan) -> Option<RequestDenial> {
+    /// Checks whether the run exceeds a limit, alone or together with all active runs.
+    pub(super) fn size_denial(
+        &self,
+        plan: &Plan,
+        owner: Option<RunOwner>,
+    ) -> Option<RequestDenial> {
+        if self.runs.len() >= self.config.runs_max {
+            return Some(RequestDenial::TooManyRuns(self.runs.len()));
+        }
+        let (active, more) = (self.nodes, plan.node_count() as usize);
+        let max = self.config.steps_max;
+        if active + more > max {
+            return Some(RequestDenial::TooManySteps { active, more, max });
+        }
         if let Some(excess) = plan.exceeded_limit() {
             return Some(RequestDenial::PlanTooLarge(excess));
         }
@@ -86,7 +92,8 @@ impl Engine {
             return Some(RequestDenial::TooManyLockUses { active, more, max });
         }
         let known = &self.board.class_ids;
-        let fresh = plan.placements().into_iter().filter(|it| !known.contains_key(*it));
+        let key = |placement: &Placement| ClassKey::new(placement, owner);
+        let fresh = plan.placements().into_iter().filter(|it| !known.contains_key(&key(it)));
         let more = fresh.map(Placement::demand_count).sum();
         let (active, max) = (self.board.demands, self.config.demands_max);
         (active + more > max).then_some(RequestDenial::TooManyDemands { active, more, max })
@@ -129,26 +136,26 @@ impl Engine {
 
     /// Returns a warning that names what is missing for a class of the run's steps.
     fn no_worker_yet(&self, run: &Run, class: ClassIx, step: StepIx) -> SubmitWarning {
-        let placement = &self.board.classes[class].placement;
+        let placement = self.board.classes[class].placement();
         SubmitWarning::NoWorkerYet {
-            lacking: self.missing_demands(placement),
+            lacking: self.missing_demands(class),
             step: run.plan.name(step).into(),
             placement: describe_placement(placement),
         }
     }
 
     /// Returns the requirements that no online worker meets, or those that the closest worker lacks.
-    fn missing_demands(&self, placement: &Placement) -> String {
+    fn missing_demands(&self, class: ClassIx) -> String {
+        let placement = self.board.classes[class].placement();
         let online =
             self.workers.iter().map(|(_, it)| it).filter(|it| it.status == WorkerStatus::Online);
         let online: Vec<&Worker> = online.collect();
         if online.is_empty() {
             return "is online".to_owned();
         }
-        let own = self.own;
-        let may = online
-            .into_iter()
-            .filter(|it| placement.refusal_beyond_labels(it.placement_facts(own)).is_none());
+        let facts = |worker| self.placement_facts(worker, class);
+        let may =
+            online.into_iter().filter(|it| placement.refusal_beyond_labels(facts(it)).is_none());
         let may: Vec<&Worker> = may.collect();
         let missing =
             placement.requirement.0.iter().filter(|it| !may.iter().any(|w| it.matches(&w.labels)));
@@ -158,7 +165,7 @@ impl Engine {
             None => "may run it".to_owned(),
             Some(_) if !missing.is_empty() => format!("has {}", missing.join(" and ")),
             Some(nearest) => {
-                let why = placement.refusal(nearest.placement_facts(own)).unwrap_or_default();
+                let why = placement.refusal(facts(nearest)).unwrap_or_default();
                 format!("has all of it at once: {}, which comes nearest, {why}", nearest.name)
             }
         }
@@ -171,7 +178,7 @@ impl Engine {
     ) -> Result<(), RequestDenial> {
         match self.run_status(run) {
             None => Err(RequestDenial::NoSuchRun(run)),
-            Some(status) if !status.is_terminal() => Err(RequestDenial::RunNotEnded(run)),
+            Some(status) if !status.is_at_rest() => Err(RequestDenial::RunNotEnded(run)),
             Some(_) => {
                 self.emit(out, event::RunSealed { run });
                 Ok(())

@@ -107,7 +107,8 @@ impl Engine {
         let mut leases = it.leases.clone();
         leases.retain(|lease| {
             let lease = &self.leases[*lease];
-            (expire || lease.life != life) && lease.expires(contact) <= self.now
+            let over = lease.expires(contact).is_some_and(|at| at <= self.now);
+            (expire || lease.life != life) && over
         });
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in leases {
@@ -160,7 +161,7 @@ impl Engine {
     }
 
     fn backoff_over(&mut self, out: &mut DecisionDraft, run_ix: RunIx, step: StepIx) {
-        let Some(run) = self.runs.get(run_ix) else {
+        let Some(run) = self.runs.get(run_ix).filter(|run| run.is_queued()) else {
             return;
         };
         let Some(state) = run.steps.get(step.0 as usize) else {
@@ -173,11 +174,11 @@ impl Engine {
     }
 
     fn run_overdue(&mut self, out: &mut DecisionDraft, run_ix: RunIx) {
-        let Some(run) = self.runs.get(run_ix) else {
+        let Some(run) = self.runs.get(run_ix).filter(|run| run.is_queued()) else {
             return;
         };
         let Some(timeout) = run.options.timeout else { return };
-        if run.cancel.is_some() || run.status.is_terminal() {
+        if run.cancel.is_some() {
             return;
         }
         let ends = self.wait_ends(run.submitted_at, timeout);

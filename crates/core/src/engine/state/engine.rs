@@ -17,13 +17,14 @@ use crate::engine::queue::lane::{
     LaneKey, LanePosition, LaneRank, PerWorkerLimit, StartBlocker, StepKind,
 };
 use crate::engine::queue::ready_queues::ReadyQueues;
+use crate::engine::queue::requirement_class::ClassKey;
 use crate::engine::takeover::clock_jump::SuspectedClockJump;
 use crate::engine::takeover::leader_absence::LeaderAbsences;
 use crate::engine::takeover::store_history::GrantEmbargo;
 use crate::id::{Fence, RunId, SpecIx, StepIx, Term, WorkerId};
 use crate::idempotency::IdempotencyLedger;
 use crate::outcome::{RunStatus, StepOutput, StepStatus};
-use crate::plan::StatusCondition;
+use crate::plan::{StatusCondition, WorkerFacts};
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::slab::{ClassIx, LaneIx, LeaseIx, RunIx, Slab, WorkerIx};
 use crate::time::{Span, Time};
@@ -54,6 +55,8 @@ pub struct Engine {
     pub(crate) runs: Slab<RunIx, Run>,
     pub(crate) run_ids: BTreeMap<RunId, RunIx>,
     pub(crate) runs_seen: u64,
+    /// The active runs of each owner.
+    pub(crate) owned_runs: BTreeSet<(WorkerId, RunIx)>,
     /// Leases of sealed runs that were given up.
     pub(crate) sealed: SealedLeases,
     /// Nodes of all runs that are not sealed.
@@ -124,6 +127,8 @@ pub(crate) enum DeferredWork {
     Finish(RunIx),
     /// A step became ready at a lock where the newest run supersedes the older ones.
     Supersede(RunIx, StepIx),
+    /// The owner of a run has ended, and the run may have no lease left.
+    Interrupt(RunIx),
 }
 
 impl DeferredWork {
@@ -132,6 +137,7 @@ impl DeferredWork {
             Self::Settle(run, _)
             | Self::Stop(run)
             | Self::Finish(run)
+            | Self::Interrupt(run)
             | Self::Supersede(run, _) => run,
         }
     }
@@ -171,6 +177,7 @@ impl Engine {
             runs: Slab::default(),
             run_ids: BTreeMap::new(),
             runs_seen: 0,
+            owned_runs: BTreeSet::new(),
             sealed: SealedLeases::default(),
             nodes: 0,
             plan_bytes: 0,
@@ -297,13 +304,9 @@ impl Engine {
         Some(self.workers[*self.worker_ids.get(&worker)?].status)
     }
 
-    /// Returns the runs that have ended and may be sealed.
+    /// Returns the runs that have ended or are interrupted, and may be sealed.
     pub fn ended_runs(&self) -> Vec<RunId> {
-        self.runs
-            .iter()
-            .filter(|(_, run)| run.status.is_terminal())
-            .map(|(_, run)| run.id)
-            .collect()
+        self.runs.iter().filter(|(_, run)| run.status.is_at_rest()).map(|(_, run)| run.id).collect()
     }
 
     /// Returns the open lease of this fence, if the step named has it.
@@ -322,7 +325,8 @@ impl Engine {
         avoid: Option<WorkerIx>,
     ) -> LaneKey {
         let spec = self.runs[run_ix].plan.spec_at(spec_ix).clone();
-        let (class, fresh) = self.board.class(&spec.placement, self.now);
+        let key = ClassKey::new(&spec.placement, self.runs[run_ix].options.owner);
+        let (class, fresh) = self.board.class(key, self.now);
         if fresh {
             self.assign_workers_to_class(class);
         }
@@ -371,13 +375,10 @@ impl Engine {
 
     /// Finds the workers of a new class and counts them.
     fn assign_workers_to_class(&mut self, class: ClassIx) {
-        let placement = self.board.classes[class].placement.clone();
-        let prefers = !placement.preferences.is_empty();
+        let prefers = !self.board.classes[class].placement().preferences.is_empty();
         let mut serving = 0;
         for worker in self.workers.indices() {
-            let it = &self.workers[worker];
-            if it.status == WorkerStatus::Online && placement.accepts(it.placement_facts(self.own))
-            {
+            if self.may_serve(worker, class) {
                 serving += 1;
                 self.workers[worker].classes.push(class);
                 if prefers {
@@ -388,6 +389,27 @@ impl Engine {
         self.board.classes[class].workers = serving;
         if serving > 0 {
             self.board.workers_changed(class);
+        }
+    }
+
+    fn may_serve(&self, worker: WorkerIx, class: ClassIx) -> bool {
+        let it = &self.workers[worker];
+        it.status == WorkerStatus::Online
+            && self.board.classes[class].placement().accepts(self.placement_facts(it, class))
+    }
+
+    /// Returns the facts of a worker for the placement of a class.
+    pub(crate) fn placement_facts<'w>(
+        &self,
+        worker: &'w Worker,
+        class: ClassIx,
+    ) -> WorkerFacts<'w> {
+        WorkerFacts {
+            labels: &worker.labels,
+            name: &worker.name,
+            leads: self.own == Some(worker.id),
+            scope: worker.scope,
+            relation: self.board.classes[class].key.relation(worker.id),
         }
     }
 
@@ -403,9 +425,7 @@ impl Engine {
     }
 
     fn join_class(&mut self, worker: WorkerIx, class: ClassIx) {
-        let it = &self.workers[worker];
-        let serves = it.status == WorkerStatus::Online;
-        if serves && self.board.classes[class].placement.accepts(it.placement_facts(self.own)) {
+        if self.may_serve(worker, class) {
             self.board.classes[class].workers += 1;
             self.workers[worker].classes.push(class);
             self.count_preferred_worker(worker, class, 1);

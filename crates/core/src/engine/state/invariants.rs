@@ -10,7 +10,7 @@ use super::run::Run;
 use super::worker::{Worker, WorkerStatus};
 use crate::access::{AUDIT_TRAIL_MAX, TOKENS_MAX, TokenStatus, WORKER_CREDENTIALS_MAX};
 use crate::id::StepIx;
-use crate::outcome::StepStatus;
+use crate::outcome::{RunStatus, StepStatus};
 use crate::slab::{ClassIx, RunIx, WorkerIx};
 
 /// A violated invariant.
@@ -59,8 +59,28 @@ impl Engine {
         found.check(open == 0 || !run.status.is_terminal(), "I10 state machine", || {
             format!("run {} ended with {open} steps open", run.id)
         });
+        self.check_owner(found, run_ix, run);
         for step in run.plan.nodes() {
             self.check_step(found, run_ix, run, step);
+        }
+    }
+
+    /// An active run has a living owner or none. An interrupted run holds nothing, and its owner has ended.
+    fn check_owner(&self, found: &mut InvariantViolations, run_ix: RunIx, run: &Run) {
+        if run.is_hollow() || run.status.is_terminal() {
+            return;
+        }
+        let Some(owner) = run.options.owner else { return };
+        let lives = self.owner_lives(owner);
+        found.check(lives == run.is_queued(), "I25 owners", || {
+            format!("run {} is {:?} and its owner lives: {lives}", run.id, run.presence)
+        });
+        if run.status == RunStatus::Interrupted {
+            let keys = self.ledger.bindings().filter(|((of, _), _)| *of == run_ix).count();
+            let empty = run.leases.is_empty() && run.lanes.is_empty() && keys == 0;
+            found.check(empty, "I26 interruption", || {
+                format!("run {} is interrupted with leases, lanes or {keys} keys", run.id)
+            });
         }
     }
 
@@ -87,7 +107,7 @@ impl Engine {
         });
         if state.status == StepStatus::Ready {
             let queued = self.is_queued(run_ix, step);
-            let ending = state.settling || run.bars_start(spec.condition);
+            let ending = state.settling || run.bars_start(spec.condition) || !run.is_queued();
             found.check(queued != ending, "I14 conservation", || {
                 format!("{} is ready: queued {queued}, ending {ending}", name())
             });
@@ -227,7 +247,8 @@ impl Engine {
             found.check(serving == class.workers as usize, "I7 placement", || {
                 format!(
                     "class {} counts {} workers and has {serving}",
-                    class.placement.requirement, class.workers
+                    class.placement().requirement,
+                    class.workers
                 )
             });
             for (rank, lane) in &class.open {

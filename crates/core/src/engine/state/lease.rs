@@ -20,6 +20,9 @@ pub(crate) struct Lease {
     pub(crate) worker: WorkerIx,
     /// The incarnation of the worker that got it.
     pub(crate) life: Incarnation,
+    /// Whether that incarnation is on the leader's host and relies on its guard: the lease does not end by time, also
+    /// when the incarnation is no longer the current one.
+    pub(crate) same_host: bool,
     /// The exchange that the grant answered.
     pub(crate) seq: Seq,
     /// The term that granted or last confirmed it.
@@ -56,8 +59,12 @@ impl Lease {
     }
 
     /// Returns when the lease ends unless it is renewed; `contact` is the last contact of its worker with this leader.
-    pub(crate) fn expires(&self, contact: Time) -> Time {
+    /// `None` if it does not end by time.
+    pub(crate) fn expires(&self, contact: Time) -> Option<Time> {
+        if self.same_host {
+            return None;
+        }
         let end = self.led_since.unwrap_or_else(|| self.since.max(contact)) + self.ttl;
-        self.frozen.map_or(end, |frozen| frozen.min(end))
+        Some(self.frozen.map_or(end, |frozen| frozen.min(end)))
     }
 }

@@ -159,11 +159,23 @@ pub(crate) enum RunForm {
     Hollow,
 }
 
+/// Whether the steps of a run are in the queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RunPresence {
+    /// Its ready steps are queued.
+    Queued,
+    /// Its owner has ended: none of its steps is queued, and its open leases are left.
+    Halted,
+    /// It was interrupted and has left the queues, with its lanes and locks.
+    Away,
+}
+
 /// A run that has not been sealed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) form: RunForm,
+    pub(crate) presence: RunPresence,
     /// The number of the run in the order of submission.
     pub(crate) order: u64,
     pub(crate) plan: Arc<Plan>,
@@ -215,6 +227,7 @@ impl Run {
         Self {
             id,
             form: RunForm::Built,
+            presence: RunPresence::Queued,
             order,
             steps: plan.nodes().map(fresh).collect(),
             open: plan.node_count(),
@@ -260,6 +273,21 @@ impl Run {
             Some((CancelLevel::Stop, _)) | None => {}
         }
         self.failed.is_some() && !self.options.keep_going && condition == StatusCondition::Success
+    }
+
+    /// Returns whether the ready steps of the run are queued: it has no owner, or its owner lives.
+    pub(crate) const fn is_queued(&self) -> bool {
+        matches!(self.presence, RunPresence::Queued)
+    }
+
+    /// Returns whether the owner of the run has ended, and the run does not end.
+    pub(crate) const fn awaits_resumption(&self) -> bool {
+        !self.is_queued() && self.cancel.is_none() && !self.status.is_terminal()
+    }
+
+    /// Returns whether the run waits for the end of its last lease, to be interrupted.
+    pub(crate) const fn is_halted(&self) -> bool {
+        matches!(self.presence, RunPresence::Halted)
     }
 
     pub(crate) const fn is_hollow(&self) -> bool {

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::queue::lane::{PerWorkerLimit, StepKind};
 use crate::id::{Fence, Incarnation, Seq, WorkerId};
-use crate::plan::WorkerFacts;
-use crate::requirement::Labels;
+use crate::requirement::{Labels, WorkerScope};
 use crate::session::{LeaderSession, StopMode, StopReason, WorkerLocality};
 use crate::slab::{ClassIx, LeaseIx};
 use crate::time::{Span, Time};
@@ -51,6 +50,7 @@ pub(crate) struct Worker {
     pub(crate) labels: Labels,
     pub(crate) slots: u32,
     pub(crate) home: WorkerLocality,
+    pub(crate) scope: WorkerScope,
     pub(crate) status: WorkerStatus,
     /// Whether the worker is drained: it gets no more leases.
     pub(crate) drained: bool,
@@ -82,13 +82,9 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn placement_facts(&self, own: Option<WorkerId>) -> WorkerFacts<'_> {
-        WorkerFacts { labels: &self.labels, name: &self.name, leads: own == Some(self.id) }
-    }
-
     /// Returns whether the worker's leases end by time.
-    pub(crate) fn leases_expire(&self) -> bool {
-        self.home != WorkerLocality::SharedFate
+    pub(crate) const fn leases_expire(&self) -> bool {
+        self.home.leases_expire()
     }
 
     pub(crate) fn is_live(&self) -> bool {

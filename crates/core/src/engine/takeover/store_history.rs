@@ -10,7 +10,8 @@
 //! When a node wins a term, the store has to prove that its history is unbroken ([`StoreHistory`]). Each journal
 //! documents beside its code what it accepts as proof. An unproven history needs no embargo if no worker but the
 //! leader's own has ever registered: that worker is on the leader's machine, and its next incarnation does not begin
-//! before the former one has ended. The journal records whether another worker registered, so a copy from before the
+//! before the former one has ended. Workers of other processes of that machine do not count either: their processes end
+//! with the boot, and within a boot the store proves its history. The journal records whether another worker registered, so a copy from before the
 //! first registration is not covered.
 //!
 //! Nothing can be proven about another store: when several instances share a run, an instance that leads after another

@@ -3,10 +3,11 @@
 use windlass_core::engine::{AGING, PREFERENCE_WAIT, event};
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
 use windlass_core::outcome::StepStatus;
-use windlass_core::plan::{LockUse, PinTarget, StepSpec, WorkerFacts};
+use windlass_core::plan::{LockUse, OwnerRelation, PinTarget, StepSpec, WorkerFacts};
+use windlass_core::requirement::WorkerScope;
 use windlass_core::time::{Span, Time};
 
-use super::state::{BrokenRule, SimWitness, WitnessLease, WitnessRun, require};
+use super::state::{BrokenRule, SimWitness, WitnessLease, WitnessRun, WitnessWorker, require};
 use crate::sim::coverage_marks::CoverageMarks;
 
 /// How long after an embargo its steps may still wait for their turn.
@@ -98,12 +99,11 @@ impl SimWitness {
         };
         let spec = self.spec(run, step);
         let name = format!("worker-{}", worker.0);
-        let facts =
-            WorkerFacts { labels: &book.labels, name: &name, leads: self.own == Some(worker) };
+        let facts = self.facts(worker, book, &name, run);
         require(spec.placement.accepts(facts), "I7 placement", || {
             format!("{fence} does not fit {worker}")
         })?;
-        let reserved = book.labels.iter().any(|label| label == "pinned-only");
+        let reserved = book.scope == WorkerScope::PinnedOnly;
         require(!reserved || spec.placement.pin == PinTarget::Leader, "I7 placement", || {
             format!("{fence} is not pinned, and {worker} runs nothing else")
         })?;
@@ -125,6 +125,24 @@ impl SimWitness {
         require(spec.per_worker.is_none_or(|limit| alike < limit as usize), "I7 placement", || {
             format!("{fence}: {worker} has {alike} of its kind already")
         })
+    }
+
+    /// Returns the facts of a worker for the placement of a run's steps.
+    fn facts<'w>(
+        &self,
+        worker: WorkerId,
+        book: &'w WitnessWorker,
+        name: &'w str,
+        run: RunId,
+    ) -> WorkerFacts<'w> {
+        let relation = match self.runs[&run].options.owner {
+            None => OwnerRelation::NoOwner,
+            Some(owner) if owner.worker == worker => OwnerRelation::IsOwner,
+            Some(owner) if owner.shares => OwnerRelation::SharedByOther,
+            Some(_) => OwnerRelation::KeptByOther,
+        };
+        let (labels, scope, leads) = (&book.labels, book.scope, self.own == Some(worker));
+        WorkerFacts { labels, name, leads, scope, relation }
     }
 
     /// Returns whether a limit per worker counts two steps together: both have one, and the same name in one pipeline.
@@ -164,9 +182,8 @@ impl SimWitness {
         let away = |id: &WorkerId| self.lost.contains(id) || self.drained.contains(id);
         let mut others = self.workers.iter().filter(|(id, _)| !away(id));
         let better = others.find(|(id, book)| {
-            let (labels, name) = (&book.labels, format!("worker-{}", id.0));
-            let facts = WorkerFacts { labels, name: &name, leads: self.own == Some(**id) };
-            suits(labels) && placement.accepts(facts)
+            let name = format!("worker-{}", id.0);
+            suits(&book.labels) && placement.accepts(self.facts(**id, book, &name, run))
         });
         let waited = at.since(self.runs[&run].step(step).since) >= PREFERENCE_WAIT;
         require(waited || better.is_none(), "I7 placement", || {

@@ -120,9 +120,9 @@ impl SimWitness {
     }
 
     fn registered(&mut self, event: &event::WorkerRegistered, marks: &mut CoverageMarks) {
-        let event::WorkerRegistered { worker, incarnation, labels, slots, .. } = event;
+        let event::WorkerRegistered { worker, incarnation, labels, slots, scope, .. } = event;
         let (life, labels) = (*incarnation, labels.clone());
-        let book = WitnessWorker { life, labels, slots: *slots };
+        let book = WitnessWorker { life, labels, slots: *slots, scope: *scope };
         if self.workers.insert(*worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
@@ -325,6 +325,7 @@ fn mark(event: &Event, marks: &mut CoverageMarks) {
         | Event::RunSubmitted(_)
         | Event::RunEnded(_)
         | Event::RunSealed(_)
+        | Event::RunInterrupted(_)
         | Event::Granted(_)
         | Event::Started(_)
         | Event::StopOrdered(_)

@@ -7,7 +7,7 @@ use windlass_core::engine::{CancelLevel, LeaseEndKind, RunOptions};
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::{OutcomeKind, RunStatus, StepStatus};
 use windlass_core::plan::{OnFailure, Plan, StatusCondition, StepSpec, ValueCondition};
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::time::{Span, Time};
 
 use super::idempotency::WitnessKeys;
@@ -75,6 +75,7 @@ pub(super) struct WitnessWorker {
     pub(super) life: Incarnation,
     pub(super) labels: Labels,
     pub(super) slots: u32,
+    pub(super) scope: WorkerScope,
 }
 
 pub(super) struct WitnessLease {

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 
 use windlass_controller::StandbyPolicy;
+use windlass_core::requirement::WorkerScope;
 use windlass_core::time::Span;
 
 use super::serve::{RATE, address, lease};
 use crate::cli::bounded_number::number;
 use crate::cli::context::CommandContext;
-use crate::cli::daemon::{DevClusterOptions, OwnWorkerScope, ServeOptions};
+use crate::cli::daemon::{DevClusterOptions, ServeOptions};
 use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
 use crate::cli::local_run_args::{cores, with_labels};
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &DevArgs, context: &CommandContext) -> Result<u8, CliErr
             accept_lost_history: args.accept_lost_history,
             ca: None,
             ttl: args.lease_ttl,
-            own_worker_scope: OwnWorkerScope::PinnedOnly,
+            own_worker_scope: WorkerScope::PinnedOnly,
             no_token: args.no_token,
             token_file,
             observe: None,

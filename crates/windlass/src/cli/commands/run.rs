@@ -213,6 +213,7 @@ impl RunArgs {
             // A worker that can run it may still join.
             unplaceable: leading.map_or(self.unplaceable(), |_| UnplaceablePolicy::Wait),
             timeout: self.timeout.or(expanded.timeout),
+            owner: None,
         };
         let plan = Arc::new(expanded.plan.with_idempotency_ignored(self.again));
         match self.resume.as_deref() {

@@ -8,6 +8,7 @@ use windlass_controller::StandbyPolicy;
 use windlass_controller::replica::UpstreamCluster;
 use windlass_controller::traces::TraceCollector;
 use windlass_core::engine::LEASE_TTL_MAX;
+use windlass_core::requirement::WorkerScope;
 use windlass_core::spec::parse_duration;
 use windlass_core::time::Span;
 use windlass_link::mailbox::{MailboxAddress, MailboxKey};
@@ -15,7 +16,7 @@ use windlass_net::http::{ControllerAddress, ControllerAddressError, ControllerAd
 
 use crate::cli::bounded_number::number;
 use crate::cli::context::CommandContext;
-use crate::cli::daemon::{MailboxEndpoint, OwnWorkerScope, ServeOptions, TlsPaths};
+use crate::cli::daemon::{MailboxEndpoint, ServeOptions, TlsPaths};
 use crate::cli::environment_args::EnvironmentArgs;
 use crate::cli::error::CliError;
 use crate::cli::local_run_args::{cores, label, with_labels};
@@ -270,11 +271,7 @@ pub(crate) fn run(args: &ServeArgs, context: &CommandContext) -> Result<u8, CliE
         accept_lost_history: args.accept_lost_history,
         ca: args.ca.as_ref().map(|file| context.folder.join(file)),
         ttl: args.lease_ttl,
-        own_worker_scope: if args.no_exec {
-            OwnWorkerScope::PinnedOnly
-        } else {
-            OwnWorkerScope::Anything
-        },
+        own_worker_scope: if args.no_exec { WorkerScope::PinnedOnly } else { WorkerScope::AllRuns },
         no_token: args.no_token,
         token_file: args.token_file.clone(),
         slots: if observe.is_some() { 0 } else { args.jobs.unwrap_or_else(cores) },

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::Incarnation;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::WorkerLocality;
 use windlass_link::output::{OutputLink, OutputShipper, SpooledLogs};
 use windlass_link::{DeathNoticeConfig, WorkerLink};
@@ -52,6 +52,8 @@ pub(super) struct ClusterWorkerSetup<'a> {
     pub(super) slots: u32,
     /// Advertised labels.
     pub(super) labels: Labels,
+    /// The runs whose steps it serves.
+    pub(super) scope: WorkerScope,
     /// The folder in which its steps run.
     pub(super) root: &'a Path,
     /// The environment policy of its steps.
@@ -116,6 +118,7 @@ impl ClusterWorkerSetup<'_> {
             slots: self.slots,
             leases_ahead: LEASES_AHEAD,
             locality: WorkerLocality::Apart,
+            scope: self.scope,
             link: self.link,
             executor,
         };

@@ -29,6 +29,6 @@ pub(crate) use dev::{DevClusterOptions, dev, token_for_workers};
 pub(crate) use join::JoinTarget;
 pub(crate) use listener::TlsPaths;
 pub(crate) use mailbox_service::MailboxEndpoint;
-pub(crate) use serve::{OwnWorkerScope, ServeOptions, serve};
+pub(crate) use serve::{ServeOptions, serve};
 pub(crate) use token_file::read as read_token;
 pub(crate) use worker_daemon::{WorkerDaemon, WorkerDaemonOptions, WorkerJoinFailure, work};

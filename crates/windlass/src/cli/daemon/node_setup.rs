@@ -182,7 +182,8 @@ async fn embedded_worker(
     let (guard, guard_place) = guard(state).await?;
     let setup = EmbeddedWorkerSetup {
         slots: order.slots,
-        labels: order.own_labels(),
+        labels: order.labels.clone(),
+        scope: order.own_worker_scope,
         settings,
         guard,
         orphan_guard: Some((Arc::new(state.lives()?), guard_place)),

@@ -66,7 +66,8 @@ impl OwnWorkerIdentity {
         let setup = ClusterWorkerSetup {
             name: &order.name,
             slots: order.slots,
-            labels: order.own_labels(),
+            labels: order.labels.clone(),
+            scope: order.own_worker_scope,
             root: &order.root,
             policy: &order.policy,
             disk_grace: DISK_GRACE,

@@ -17,7 +17,7 @@ use windlass_controller::replica::UpstreamCluster;
 use windlass_controller::traces::{RunTracer, TraceCollector};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::rate_limit::BucketRate;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::time::Span;
 use windlass_net::http::ControllerAddress;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
@@ -38,9 +38,6 @@ use crate::embedded::{
 
 /// How long to wait for threads at exit. A thread that waits for a hanging guard never returns.
 pub(super) const RUNTIME_WITHIN: Duration = Duration::from_millis(500);
-
-/// The label of a worker that runs only steps pinned to the leader.
-const PINNED_ONLY: &str = "pinned-only";
 
 /// Options of a controller.
 #[derive(Debug)]
@@ -75,7 +72,7 @@ pub(crate) struct ServeOptions {
     /// The lease duration.
     pub(crate) ttl: Span,
     /// The steps that it runs itself.
-    pub(crate) own_worker_scope: OwnWorkerScope,
+    pub(crate) own_worker_scope: WorkerScope,
     /// Whether it requires no token on a loopback address.
     pub(crate) no_token: bool,
     /// The file of tokens that are in no store.
@@ -110,25 +107,10 @@ pub(super) fn log_operator_messages() -> OperatorMessages {
     OperatorMessages::with(|what| warn!("{what}"))
 }
 
-/// The steps that a controller runs itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OwnWorkerScope {
-    /// Every step that it can run.
-    Anything,
-    /// Steps that are pinned to the leader.
-    PinnedOnly,
-}
-
 impl ServeOptions {
     /// The folder in which local commands find it.
     pub(super) fn home(&self) -> &Path {
         self.store.folder().unwrap_or(&self.state)
-    }
-
-    /// The labels of its own worker.
-    pub(super) fn own_labels(&self) -> Labels {
-        let more = (self.own_worker_scope == OwnWorkerScope::PinnedOnly).then_some(PINNED_ONLY);
-        Labels::new(self.labels.iter().chain(more))
     }
 
     /// The URL scheme of the listener.
@@ -255,8 +237,10 @@ impl ControllerDaemon {
     pub(super) fn log_startup(&self, order: &ServeOptions) {
         let what = match order.own_worker_scope {
             _ if order.slots == 0 => "no steps run here".to_owned(),
-            OwnWorkerScope::Anything => format!("{} steps at a time also run here", order.slots),
-            OwnWorkerScope::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
+            WorkerScope::AllRuns | WorkerScope::OwnRuns => {
+                format!("{} steps at a time also run here", order.slots)
+            }
+            WorkerScope::PinnedOnly => "only steps pinned to the leader run here".to_owned(),
         };
         if let Some(upstream) = &order.observe {
             return output::log_banner(&format!(

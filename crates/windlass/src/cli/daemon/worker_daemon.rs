@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 use windlass_core::environment::EnvironmentPolicy;
-use windlass_core::requirement::Labels;
+use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_link::LinkError;
 use windlass_link::mailbox::MailboxWorkerLink;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
@@ -174,6 +174,7 @@ impl WorkerDaemon {
             name,
             slots: order.slots,
             labels: order.labels.clone(),
+            scope: WorkerScope::AllRuns,
             root: &order.root,
             policy: &order.policy,
             disk_grace: order.disk_grace,

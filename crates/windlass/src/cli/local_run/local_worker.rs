@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use windlass_core::environment::EnvironmentPolicy;
+use windlass_core::requirement::WorkerScope;
 use windlass_net::files::{durable_folder, private_files};
 use windlass_worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
 use windlass_worker::guard::GuardHandle;
@@ -65,6 +66,7 @@ pub(super) async fn start_worker(
     let setup = EmbeddedWorkerSetup {
         slots: order.slots,
         labels: order.labels.clone(),
+        scope: WorkerScope::AllRuns,
         settings: step_settings(order)?,
         guard,
         orphan_guard: worker_lives(order, place)?,

@@ -161,7 +161,7 @@ fn verdict_line(look: &TerminalCaps, summary: &RunSummary, now: Time) -> String 
         RunStatus::Succeeded => (StepStatus::Succeeded, ColorRole::Good),
         RunStatus::Failed => (StepStatus::Failed, ColorRole::Bad),
         RunStatus::Cancelled | RunStatus::Cancelling => (StepStatus::Cancelled, ColorRole::Warn),
-        RunStatus::Running => (StepStatus::Running, ColorRole::Warn),
+        RunStatus::Running | RunStatus::Interrupted => (StepStatus::Running, ColorRole::Warn),
     };
     let status = match summary.status() {
         RunStatus::Running | RunStatus::Cancelling => "not finished".to_owned(),

@@ -49,7 +49,10 @@ pub(crate) fn markdown(
     let sign = match summary.status() {
         RunStatus::Succeeded => "✅",
         RunStatus::Failed => "❌",
-        RunStatus::Running | RunStatus::Cancelling | RunStatus::Cancelled => "⚠️",
+        RunStatus::Running
+        | RunStatus::Cancelling
+        | RunStatus::Cancelled
+        | RunStatus::Interrupted => "⚠️",
     };
     let pipeline = escape(summary.plan().pipeline());
     let mut page = format!("### {sign} {pipeline} {}\n\n", summary.status());

@@ -65,6 +65,7 @@ pub(crate) fn why_phrase(why: &WhyReport, summary: &RunSummary, now: Time) -> St
             format!("for its try {attempt} in {}", span_text(until.since(now)))
         }
         WhyReport::Settling => "about to end".to_owned(),
+        WhyReport::Interrupted => "until the run is resumed".to_owned(),
         WhyReport::Embargo { until } => {
             format!("until {}: a lock holder of an earlier leader may still run", UtcTime(*until))
         }

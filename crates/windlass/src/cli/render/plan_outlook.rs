@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use windlass_core::expand::{ExpandedPipeline, ExpandedStep};
 use windlass_core::id::{SpecIx, StepIx};
-use windlass_core::plan::{Plan, StepSpec, ValueCondition, WorkerFacts};
-use windlass_core::requirement::Labels;
+use windlass_core::plan::{OwnerRelation, Plan, StepSpec, ValueCondition, WorkerFacts};
+use windlass_core::requirement::{Labels, WorkerScope};
 
 /// The local worker's name, as `nodes:` refers to it.
 const LOCAL: &str = "local";
@@ -139,6 +139,7 @@ fn skip(spec: &StepSpec, labels: &Labels) -> Option<PredictedSkip> {
     if let ValueCondition::Fails(asked) = &spec.when {
         return Some(PredictedSkip::FalseCondition(asked.to_string()));
     }
-    let here = WorkerFacts { labels, name: LOCAL, leads: true };
+    let (scope, relation) = (WorkerScope::AllRuns, OwnerRelation::IsOwner);
+    let here = WorkerFacts { labels, name: LOCAL, leads: true, scope, relation };
     spec.placement.refusal(here).map(PredictedSkip::UnmetRequirement)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
 use windlass::core::outcome::{Outcome, OutcomeKind};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::LeaseGrant;
 use windlass::embedded::LocalWorkerOptions;
 use windlass_worker::{AttemptFuture, AttemptOrders, Executor, PeerWorkers};
@@ -42,6 +42,7 @@ pub(super) async fn working() -> (InProcessController, Arc<Semaphore>) {
         name: "here".to_owned(),
         slots: 8,
         labels,
+        scope: WorkerScope::AllRuns,
         beside: PeerWorkers::Never,
         executor,
         orphan_guard: None,

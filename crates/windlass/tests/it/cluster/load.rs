@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 use windlass::core::id::{Incarnation, Seq, Term};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{Exchange, FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass_net::credentials::WorkerSecret;
 use windlass_net::http::{ClientCredentials, HttpClient, TcpDialer};
@@ -77,9 +77,10 @@ impl IdleWorker {
             worker: probe.secret.worker_id(),
             name: "probe".into(),
             incarnation: Incarnation(1),
-            labels: Labels::new(["pinned-only"]),
+            labels: Labels::default(),
             slots: 1,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::PinnedOnly,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

@@ -10,7 +10,7 @@ use windlass::core::engine::{Engine, EngineAnswer, EngineConfig, EngineRequest, 
 use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{
     Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef,
     OutcomeVerdict, RegisterRequest, WorkerLocality,
@@ -223,6 +223,7 @@ impl TestWorker {
             labels: Labels::default(),
             slots: 4,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

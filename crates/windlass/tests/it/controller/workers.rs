@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use windlass::core::engine::{EngineAnswer, EngineRequest};
 use windlass::core::id::{Fence, Incarnation, WorkerId};
 use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{
     Exchange, ExchangeReply, FormerLifeProof, LeaseGrant, RegisterReply, RegisterRequest, StopMode,
     WorkerLocality, WorkerRefusal,
@@ -163,6 +163,7 @@ impl RunningTestWorker {
             labels: Labels::default(),
             slots: 4,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

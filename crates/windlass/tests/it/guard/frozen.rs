@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use windlass::core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::environment::EnvironmentPolicy;
 use windlass::core::id::{Incarnation, RunId, WorkerId};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
 use windlass::core::time::{Span, Time};
 use windlass_controller::{ControllerNode, NodeConfig, StandbyPolicy};
@@ -73,6 +73,7 @@ fn worker_to_be_frozen() {
             labels: Labels::default(),
             slots: 2,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use windlass::core::engine::{CancelLevel, EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::plan::{LockUse, PlanBuilder, StepSpec};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{
     Exchange, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef, RegisterRequest, WorkerLocality,
 };
@@ -104,6 +104,7 @@ impl PgTablesWorker {
             labels: Labels::new(["docker"]),
             slots: 1,
             home: WorkerLocality::Apart,
+            scope: WorkerScope::AllRuns,
             former: FormerLifeProof::Unknown,
             spooled: Vec::new(),
         };

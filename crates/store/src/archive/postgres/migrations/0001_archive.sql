@@ -4,7 +4,7 @@ CREATE TABLE windlass_archive (
     number       bigint PRIMARY KEY,
     run          text NOT NULL,
     pipeline     text NOT NULL,
-    status       text NOT NULL CHECK (status IN ('succeeded', 'failed', 'cancelled')),
+    status       text NOT NULL CHECK (status IN ('succeeded', 'failed', 'cancelled', 'interrupted')),
     submitted_ms bigint NOT NULL CHECK (submitted_ms >= 0),
     ended_ms     bigint NOT NULL CHECK (ended_ms >= 0),
     steps        bigint NOT NULL CHECK (steps >= 0),

@@ -3,7 +3,7 @@
 CREATE TABLE runs (
     run          INTEGER PRIMARY KEY,
     pipeline     TEXT NOT NULL,
-    status       TEXT NOT NULL CHECK (status IN ('succeeded', 'failed', 'cancelled')),
+    status       TEXT NOT NULL CHECK (status IN ('succeeded', 'failed', 'cancelled', 'interrupted')),
     submitted_at INTEGER NOT NULL CHECK (submitted_at >= 0),
     ended_at     INTEGER NOT NULL CHECK (ended_at >= 0),
     steps        INTEGER NOT NULL CHECK (steps >= 0),

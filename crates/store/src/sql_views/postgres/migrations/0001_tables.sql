@@ -56,7 +56,7 @@ CREATE TABLE windlass_open_runs (
     number    bigint NOT NULL UNIQUE,
     pipeline  text NOT NULL,
     status    text NOT NULL CHECK
-                  (status IN ('running', 'cancelling', 'succeeded', 'failed', 'cancelled')),
+                  (status IN ('running', 'cancelling', 'succeeded', 'failed', 'cancelled', 'interrupted')),
     submitted timestamptz NOT NULL,
     steps     bigint NOT NULL,
     waiting   bigint NOT NULL,

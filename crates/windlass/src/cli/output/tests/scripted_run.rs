@@ -59,6 +59,7 @@ impl ScriptedRun {
             labels: Labels::new(["linux", "os=linux", "macos"]),
             slots: 4,
             home: WorkerLocality::SharedFate,
+            scope: windlass_core::requirement::WorkerScope::AllRuns,
         }));
         film
     }

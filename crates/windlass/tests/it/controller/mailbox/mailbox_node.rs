@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::outcome::{Outcome, OutcomeKind, RunStatus};
-use windlass::core::requirement::Labels;
+use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
 use windlass::core::time::Span;
 use windlass_controller::mailbox_server::{
@@ -148,6 +148,7 @@ pub(super) fn register(worker: WorkerId) -> RegisterRequest {
         labels: Labels::default(),
         slots: 2,
         home: WorkerLocality::Apart,
+        scope: WorkerScope::AllRuns,
         former: FormerLifeProof::Unknown,
         spooled: Vec::new(),
     }
