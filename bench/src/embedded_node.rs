@@ -142,6 +142,7 @@ pub(crate) fn config() -> NodeConfig {
         own: Some(OWN),
         stand_by: StandbyPolicy::Refuse,
         clock: ProcessClock::runtime(),
+        leader_socket: None,
     }
 }
 
