@@ -130,7 +130,8 @@ impl<'a> LeaderLoop<'a> {
         let now = WonCampaign::begins_at(&won.leadership, &engine, seen_for);
         let proven = won.proven(&engine, seen_for);
         let (ttl, own) = (node.config.ttl, node.config.own);
-        let office = WonTerm { term, head, ttl, generation, own, history, proven };
+        let is_shared = won.leadership.lasts.is_some();
+        let office = WonTerm { term, head, ttl, generation, own, history, is_shared, proven };
         let luck = RandomState::new();
         let (leader, effects) = take_over(engine, office, now, luck.hash_one(0))?;
         if effects.is_empty() {

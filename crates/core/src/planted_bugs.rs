@@ -73,6 +73,8 @@ pub enum PlantedBug {
     LeapEndsLease,
     /// A term that was won without proof of the history, and wrote nothing, hides the missing proof from the next term.
     UnprovenForgotten,
+    /// A node that leads a shared store without known workers takes it for granted that no grant is lost.
+    SharedStoreTrusted,
     /// A new incarnation of a worker frees the locks of the previous one without proof.
     NewLifeFreesLocks,
     /// A tether leaves the deadline of its step to the guard.
@@ -142,7 +144,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// Every bug that the simulator must find, in the order of the hunt's table.
-    pub const ALL: [Self; 63] = [
+    pub const ALL: [Self; 64] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -176,6 +178,7 @@ impl PlantedBug {
         Self::LeapEndsEmbargo,
         Self::LeapEndsLease,
         Self::UnprovenForgotten,
+        Self::SharedStoreTrusted,
         Self::NewLifeFreesLocks,
         Self::TetherIgnoresDeadline,
         Self::TetherOutlivesGuard,

@@ -72,7 +72,8 @@ impl<W> Leader<W> {
         now: Time,
         luck: u64,
     ) -> (Self, Vec<LeaderEffect<W>>) {
-        let WonTerm { term, head, ttl, generation, own, history, proven } = won;
+        let history = won.proven_history(engine.bugs());
+        let WonTerm { term, head, ttl, generation, own, proven, .. } = won;
         let mut leader = Self {
             engine,
             term,

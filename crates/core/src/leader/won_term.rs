@@ -2,6 +2,7 @@
 
 use crate::engine::{ProvenTime, StoreHistory};
 use crate::id::{Term, WorkerId};
+use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::recorded_event::Position;
 use crate::time::Span;
 
@@ -20,6 +21,20 @@ pub struct WonTerm {
     pub own: Option<WorkerId>,
     /// Whether grants may be missing from the events that the engine has applied.
     pub history: StoreHistory,
+    /// Whether other nodes can lead this store. The worker of each such node may have registered in a lost part.
+    pub is_shared: bool,
     /// The time since the newest applied event, as far as it is proven.
     pub proven: ProvenTime,
+}
+
+impl WonTerm {
+    /// Returns what is known of the history. A shared store may have lost workers together with their grants, so nothing
+    /// is known of it without proof.
+    pub(super) fn proven_history(&self, bugs: PlantedBugs) -> StoreHistory {
+        let is_trusted = !self.is_shared || bugs.on(PlantedBug::SharedStoreTrusted);
+        match self.history {
+            StoreHistory::Unproven if !is_trusted => StoreHistory::Lost,
+            history => history,
+        }
+    }
 }

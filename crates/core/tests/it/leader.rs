@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use windlass_core::engine::{
-    BATCH_BYTES_MAX, Engine, EngineAnswer, EngineConfig, EngineRequest, ProvenTime, StoreHistory,
-    SubmitRun,
+    BATCH_BYTES_MAX, Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime,
+    StoreHistory, SubmitRun,
 };
 use windlass_core::event_batch::{BatchId, EventBatch};
-use windlass_core::id::{RunId, Term};
+use windlass_core::id::{RunId, Term, WorkerId};
 use windlass_core::leader::{Leader, LeaderEffect, WonTerm};
 use windlass_core::plan::{PlanBuilder, StepSpec};
 use windlass_core::recorded_event::Position;
@@ -21,15 +21,21 @@ fn leader() -> (Leader<&'static str>, Arc<EventBatch>) {
 }
 
 fn leader_with_luck(luck: u64) -> (Leader<&'static str>, Arc<EventBatch>) {
-    let won = WonTerm {
-        term: Term(1),
-        head: Position(0),
-        ttl: Span::secs(15),
-        generation: 0,
-        own: None,
-        history: StoreHistory::Unbroken,
-        proven: ProvenTime::ALL,
-    };
+    leader_of(WON, luck)
+}
+
+const WON: WonTerm = WonTerm {
+    term: Term(1),
+    head: Position(0),
+    ttl: Span::secs(15),
+    generation: 0,
+    own: None,
+    history: StoreHistory::Unbroken,
+    is_shared: true,
+    proven: ProvenTime::ALL,
+};
+
+fn leader_of(won: WonTerm, luck: u64) -> (Leader<&'static str>, Arc<EventBatch>) {
     let (leader, effects) = Leader::take_over(Engine::new(EngineConfig::default()), won, NOW, luck);
     let [LeaderEffect::Append(batch)] = &effects[..] else {
         panic!("a takeover is appended: {effects:?}")
@@ -210,4 +216,24 @@ fn decision_larger_than_a_batch_is_appended_alone_and_undivided() {
     let said: Vec<_> = appends.iter().map(|(_, said)| said.as_slice()).collect();
     assert_eq!(said, [["ann"], ["bob"], ["cleo"]]);
     assert!(appends[1].0 > BATCH_BYTES_MAX);
+}
+
+/// The worker of another node that led the store may have registered, and taken a lock, in the lost part.
+#[test]
+fn shared_store_without_proof_grants_no_lock_although_it_knows_no_worker() {
+    let own = Some(WorkerId(1));
+    for (is_shared, is_embargoed) in [(true, true), (false, false)] {
+        let won = WonTerm { own, history: StoreHistory::Unproven, is_shared, ..WON };
+        let (leader, takeover) = leader_of(won, 1);
+        let begun: Vec<bool> = takeover
+            .events
+            .iter()
+            .filter_map(|recorded| match &recorded.event {
+                Event::Led(led) => Some(led.embargo.is_some()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(begun, [is_embargoed], "shared: {is_shared}");
+        assert_eq!(leader.engine().embargo_until().is_some(), is_embargoed);
+    }
 }

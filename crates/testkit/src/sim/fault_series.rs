@@ -13,6 +13,15 @@ const SERIES_PER_MILLE: u64 = 350;
 /// Separates this generator from that of the rest of the schedule.
 const SERIES_SEED_SALT: u64 = 0x5e71_e5fa_0175_0001;
 
+/// How many of a thousand schedules lose the beginning of their store.
+const LOST_BEGINNING_PER_MILLE: u64 = 30;
+
+/// Separates this generator from the others.
+const LOST_BEGINNING_SEED_SALT: u64 = 0x5e71_e5fa_0175_0002;
+
+/// More batches than a store has after a few seconds.
+const ALL_BATCHES: u64 = 1_000;
+
 /// Returns the series of a schedule, if it has one. Exclusive steps, which must not run beside themselves, run long in
 /// it.
 pub(super) fn series(
@@ -127,4 +136,23 @@ fn flapping(rng: &mut SimRng, at: u64, leaders: usize) -> Vec<ScheduledFault> {
 /// Cuts the leader off from the store, while workers with leases reach this leader alone.
 fn partition(rng: &mut SimRng, at: u64) -> Vec<ScheduledFault> {
     vec![ScheduledFault { at, lasts: rng.range(20_000, 40_000), kind: FaultKind::Partition }]
+}
+
+/// Has the store lose everything since the first submission, the first registrations and grants included, while the
+/// workers that received these grants are cut off. No run is submitted in between, because answers to clients remain.
+pub(super) fn lost_beginning(seed: u64, runs: &mut [ScheduledRun]) -> Vec<ScheduledFault> {
+    let mut rng = SimRng::new(seed ^ LOST_BEGINNING_SEED_SALT);
+    if !rng.chance(LOST_BEGINNING_PER_MILLE) {
+        return Vec::new();
+    }
+    let at = rng.range(2_000, 7_000);
+    for (place, run) in runs.iter_mut().enumerate() {
+        lengthen_exclusive_steps(&mut rng, run);
+        run.at = if place == 0 { 0 } else { run.at.max(at + 5_000) };
+    }
+    let lost = FaultKind::RollBack(ALL_BATCHES, StoreHistory::Unproven);
+    vec![
+        ScheduledFault { at, lasts: rng.range(15_000, 30_000), kind: FaultKind::HoldersCut },
+        ScheduledFault { at: at + rng.below(300), lasts: 1, kind: lost },
+    ]
 }

@@ -330,7 +330,11 @@ impl SimWorld<'_> {
             0 => self.before_newest_exclusive(),
             batches => records_before_last_batches(records, batches),
         };
-        let end = end.max(records_never_lost(records, history)).min(records.len());
+        let kept = records_never_lost(
+            records,
+            self.schedule.is_local && history == StoreHistory::Unproven,
+        );
+        let end = end.max(kept).min(records.len());
         let lost = self.journal.records.len() - end;
         self.add_to_story(|| format!("the store rolls back by {lost} events, {history:?}"));
         if lost == 0 {
@@ -387,8 +391,9 @@ fn records_before_last_batches(records: &[SimRecord], batches: u64) -> usize {
 }
 
 /// Returns the number of records that are never lost. Answers to clients remain: for the engine, a run that is lost as
-/// a whole never existed.
-fn records_never_lost(records: &[SimRecord], history: StoreHistory) -> usize {
+/// a whole never existed. Of a store that one node leads, a copy from before the first registration of another worker
+/// may be taken for the store itself: documented.
+fn records_never_lost(records: &[SimRecord], keeps_registration: bool) -> usize {
     let told = |record: &SimRecord| {
         matches!(
             record.event,
@@ -401,9 +406,7 @@ fn records_never_lost(records: &[SimRecord], history: StoreHistory) -> usize {
     };
     let last_told = records.iter().rposition(told).map_or(BatchId(0), |at| records[at].batch);
     let keeps = records.iter().rposition(|record| record.batch == last_told);
-    // Without a notice, a journal from before the first registration of another worker needs no embargo: documented.
-    let first_other =
-        first_remote_registration(records).filter(|_| history == StoreHistory::Unproven);
+    let first_other = first_remote_registration(records).filter(|_| keeps_registration);
     keeps.max(first_other).map_or(0, |at| at + 1)
 }
 

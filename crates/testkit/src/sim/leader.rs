@@ -303,6 +303,7 @@ impl SimWorld<'_> {
             generation: engine.generation(),
             own: own.map(|worker| WorkerId(worker as u64)),
             history,
+            is_shared: !self.schedule.is_local,
             proven,
         };
         let (machine, effects) = Leader::take_over(engine, won, base, self.rng.next());

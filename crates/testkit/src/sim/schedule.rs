@@ -9,7 +9,7 @@ use windlass_core::plan::Plan;
 use windlass_core::requirement::WorkerScope;
 
 use super::clock::DriftingClock;
-use super::fault_series::series;
+use super::fault_series::{lost_beginning, series};
 use super::local_schedule::local_schedule;
 use super::plain_worker::{PlainFault, add_plain_workers};
 use super::plans::{self, StepBehavior};
@@ -217,6 +217,7 @@ impl Schedule {
             });
         }
         faults.extend(series(seed, (leaders, workers.len()), &mut runs, heals_at));
+        faults.extend(lost_beginning(seed, &mut runs));
         let mut workers = workers;
         add_extra_faults(seed, heals_at, &mut workers, &mut faults);
         add_plain_workers(seed, heals_at, &mut workers, &mut faults);

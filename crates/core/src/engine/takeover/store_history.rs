@@ -8,11 +8,12 @@
 //! contained.
 //!
 //! When a node wins a term, the store has to prove that its history is unbroken ([`StoreHistory`]). Each journal
-//! documents beside its code what it accepts as proof. An unproven history needs no embargo if no worker but the
-//! leader's own has ever registered: that worker is on the leader's machine, and its next incarnation does not begin
-//! before the former one has ended. Workers of other processes of that machine do not count either: their processes end
-//! with the boot, and within a boot the store proves its history. The journal records whether another worker registered, so a copy from before the
-//! first registration is not covered.
+//! documents beside its code what it accepts as proof. An unproven history needs no embargo if only processes of one
+//! host can lead the store and no worker of another host has ever registered. Workers of that host end with its boot, and
+//! within a boot the store proves its history; the next incarnation of a worker does not begin before the former one has
+//! ended. The journal records whether a worker of another host registered, so a copy from before the first registration
+//! is not covered. Where nodes of several hosts can lead, each has a worker that does not end with its leadership, so an
+//! unproven history counts as lost ([`WonTerm`](crate::leader::WonTerm)).
 //!
 //! Nothing can be proven about another store: when several instances share a run, an instance that leads after another
 //! one begins with a store of its own. It requests an embargo itself (`Request::Embargo`), for as long as leases last
