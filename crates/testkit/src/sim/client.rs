@@ -1,7 +1,7 @@
 //! Clients. They submit, cancel, drain, revoke and release by force, and repeat each request until it is answered.
 
 use windlass_core::engine::{
-    CancelLevel, EngineAnswer, EngineRequest, RequestDenial, ReusedOutcome, SubmitRun,
+    CancelLevel, EngineAnswer, EngineRequest, Event, RequestDenial, ReusedOutcome, SubmitRun,
 };
 use windlass_core::id::{Fence, RunId, StepIx, WorkerId};
 use windlass_core::outcome::StepOutput;
@@ -130,6 +130,20 @@ impl SimWorld<'_> {
                 EngineRequest::ForceRelease { lock: lock.clone(), fence: *fence }
             }
         }
+    }
+
+    /// Returns whether a request repeats the submission of a run that has ended. The controller finds the run in its
+    /// engine or in the archive before it asks the engine, which forgets the run when it is sealed.
+    pub(crate) fn is_submission_of_ended_run(&self, request: &EngineRequest) -> bool {
+        let EngineRequest::Submit(SubmitRun { run, .. }) = request else { return false };
+        let ended = |event: &Event| matches!(event, Event::RunEnded(ended) if ended.run == *run);
+        self.journal.records.iter().any(|record| ended(&record.event))
+    }
+
+    /// Answers a repeated submission without the engine.
+    pub(crate) fn submission_is_known(&mut self, client: usize) {
+        let answer = ClientAnswer::Of(EngineAnswer::Submitted { warnings: Vec::new() });
+        self.at(self.now + 2, SimEvent::ToClient(client, answer));
     }
 
     pub(crate) fn client_receives(&mut self, client: usize, answer: ClientAnswer) {

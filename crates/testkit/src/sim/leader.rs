@@ -360,9 +360,16 @@ impl SimWorld<'_> {
                 (SimRequestSource::Maintenance(life), request)
             }
         };
-        match &self.leaders[leader].lead {
-            Some(lead) if !lead.is_handing_over() => self.enqueue_request(leader, from, request),
-            Some(_) | None => self.refuse_request(leader, from),
+        match (&self.leaders[leader].lead, from) {
+            (Some(lead), SimRequestSource::Client(client))
+                if !lead.is_handing_over() && self.is_submission_of_ended_run(&request) =>
+            {
+                self.submission_is_known(client);
+            }
+            (Some(lead), from) if !lead.is_handing_over() => {
+                self.enqueue_request(leader, from, request);
+            }
+            (Some(_) | None, from) => self.refuse_request(leader, from),
         }
         self.wake_leader_later(leader);
     }
