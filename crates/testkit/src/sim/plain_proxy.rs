@@ -371,7 +371,8 @@ impl SimWorld<'_> {
                 self.finish_plain_request(at, &PlainAnswer::Judged(verdict));
             }
             PlainRequestStage::Leaves => {
-                self.finish_plain_request(at, &PlainAnswer::Left(Some(until)));
+                let stops = self.proxy(at.0, at.1).session.stops();
+                self.finish_plain_request(at, &PlainAnswer::Left(Some((stops, until))));
             }
             PlainRequestStage::Begins
             | PlainRequestStage::Tells(..)

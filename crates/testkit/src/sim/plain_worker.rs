@@ -52,7 +52,8 @@ pub(crate) enum PlainAnswer {
     NoStep,
     Judged(OutcomeVerdict),
     OtherOutcome,
-    Left(Option<u64>),
+    /// The leases to stop, and until when the others are renewed; `None` if all have ended.
+    Left(Option<(Vec<Fence>, u64)>),
     Refused(WorkerRefusal),
 }
 
@@ -350,10 +351,10 @@ impl SimWorld<'_> {
             (PlainAnswer::OtherOutcome, PlainRequest::Complete(lease, _)) => {
                 it.reported(lease, now);
             }
-            (PlainAnswer::Left(until), PlainRequest::Goodbye(running)) => {
+            (PlainAnswer::Left(renewed), PlainRequest::Goodbye(running)) => {
                 it.state = PlainState::Away;
-                if let Some(until) = until {
-                    self.plain_renewed(worker, Some(&running), &[], until);
+                if let Some((stops, until)) = renewed {
+                    self.plain_renewed(worker, Some(&running), &stops, until);
                 }
                 self.plain_life_ends(worker);
             }

@@ -80,7 +80,9 @@ pub(in crate::api) struct PlainGoodbyeBody {
 pub(in crate::api) struct PlainGoodbyeReply {
     /// Whether all leases of the worker have ended.
     pub(super) ended: bool,
-    /// When the leases of steps that may still run expire; null if there are none.
+    /// The numbers of the leases whose steps the worker has to stop.
+    pub(super) stop: Vec<Fence>,
+    /// When the leases of other steps that may still run expire; null if there are none.
     pub(super) leases_expire_at: Option<UtcTime>,
 }
 

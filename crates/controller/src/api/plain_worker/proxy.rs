@@ -84,13 +84,13 @@ impl PlainWorkerProxy {
     }
 
     /// The worker leaves. If no step may still run, all its leases end now. Otherwise it gets no more leases, and those of
-    /// these steps expire. Returns when they expire.
+    /// these steps expire. Returns the steps to stop, whose leases may expire earlier, and when the others expire.
     pub(super) async fn goodbye(
         &mut self,
         api: &Api,
         running: &[Fence],
         by: Principal,
-    ) -> Result<Option<Time>, ApiError> {
+    ) -> Result<(Vec<Fence>, Option<Time>), ApiError> {
         self.follow_term(api)?;
         let (worker, incarnation) = (self.worker, self.session.life().incarnation);
         if running.is_empty() {
@@ -98,12 +98,12 @@ impl PlainWorkerProxy {
             let ended = EngineCall::guard_ended(worker, incarnation, started);
             api.handle.call(ended).await?.map_err(|refusal| refused(worker, &refusal))?;
             self.session.on_left();
-            return Ok(None);
+            return Ok((Vec::new(), None));
         }
         api.handle.call(EngineCall::drain(worker).by(by)).await??;
         let unclaimed = self.session.on_leaving(running);
         self.exchange(api, 0, unclaimed).await?;
-        Ok(Some(self.expires_at(api)))
+        Ok((self.session.stops(), Some(self.expires_at(api))))
     }
 
     /// Claims the next step for the worker, if one is ready. A repeated request gets the same answer while its lease is

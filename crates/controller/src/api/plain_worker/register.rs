@@ -146,9 +146,9 @@ pub(in crate::api) async fn goodbye(
     let worker = access::authenticate_worker(&headers, id)?.worker_id();
     run_detached(async move {
         let proxy = api.proxies.of(&api, worker)?;
-        let until = proxy.lock().await.goodbye(&api, &goodbye.leases, by).await?;
+        let (stop, until) = proxy.lock().await.goodbye(&api, &goodbye.leases, by).await?;
         let leases_expire_at = until.map(UtcTime);
-        Ok(Answered(PlainGoodbyeReply { ended: until.is_none(), leases_expire_at }))
+        Ok(Answered(PlainGoodbyeReply { ended: until.is_none(), stop, leases_expire_at }))
     })
     .await
 }

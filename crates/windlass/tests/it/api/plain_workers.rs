@@ -537,7 +537,11 @@ async fn worker_that_deregisters_frees_its_locks_at_once() {
     let held = leaving.claimed(&controller).await;
     let path = format!("/workers/{}/goodbye", leaving.id);
     let told = leaving.tell(&controller, &path, json!({})).await;
-    assert_eq!(told.json, json!({ "ended": true, "leases_expire_at": null }), "{told:?}");
+    assert_eq!(
+        told.json,
+        json!({ "ended": true, "stop": [], "leases_expire_at": null }),
+        "{told:?}"
+    );
     let workers = controller.get("/workers").await.json;
     let gone = workers.as_array().expect("a list").iter().find(|it| it["name"] == "build-7");
     assert_eq!(gone.expect("it is known")["status"], "ended");
@@ -559,10 +563,27 @@ async fn a_worker_that_leaves_steps_running_keeps_their_locks_until_they_expire(
     let told = leaving.tell(&controller, &path, json!({ "leases": [held.1] })).await;
     assert_eq!((told.status, &told.json["ended"]), (200, &json!(false)), "{told:?}");
     assert!(told.json["leases_expire_at"].is_string(), "{told:?}");
+    assert_eq!(told.json["stop"], json!([]), "{told:?}");
     let taken = other.claimed(&controller).await;
     assert_eq!(step_part(&taken), step_part(&done), "what runs no more is free");
     assert_eq!(other.claim(&controller, "r").await.status, 204, "the lock is not");
     assert_eq!(leaving.claim(&controller, "r").await.status, 204, "it gets nothing more");
     assert_eq!(controller.get("/locks").await.json[0]["holders"][0]["worker"], "build-7");
+    controller.shut_down().await;
+}
+
+/// A lease under an order to stop may expire before the others, and its worker hears nothing more.
+#[tokio::test]
+async fn a_worker_that_leaves_learns_which_of_its_steps_to_stop() {
+    let controller = InProcessController::start().await;
+    let leaving = PlainApiWorker::join(&controller, "build-7").await;
+    let cancelled = controller.submit("steps: { a: { run: make, lock: press } }").await;
+    let ordered = leaving.claimed(&controller).await;
+    controller.submit("steps: { b: { run: make } }").await;
+    let other = leaving.claimed(&controller).await;
+    assert_eq!(controller.post(&format!("/runs/{cancelled}/cancel"), &json!({})).await.status, 200);
+    let path = format!("/workers/{}/goodbye", leaving.id);
+    let told = leaving.tell(&controller, &path, json!({ "leases": [ordered.1, other.1] })).await;
+    assert_eq!(told.json["stop"], json!([ordered.1]), "{told:?}");
     controller.shut_down().await;
 }
