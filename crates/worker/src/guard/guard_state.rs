@@ -23,7 +23,7 @@ use super::orphans::{GuardOrphans, kill};
 use super::outbox::GuardOutbox;
 use super::spawn::GuardMark;
 use super::supervised_step::{StepSignal, SupervisedStep};
-use super::wait::{GuardWait, GuardWakeups};
+use super::wait::{GuardWait, GuardWakeups, is_closed};
 use crate::platform;
 use crate::platform::{DeadlineTimer, POLL_INTERVAL, ThreadChildren};
 
@@ -299,6 +299,9 @@ impl GuardState {
             match request {
                 GuardRequest::Spawn(order) => {
                     let output = self.inbox.descriptor();
+                    if is_closed(&self.socket) {
+                        continue;
+                    }
                     match (order.line, output) {
                         (Some(limits), Some(output)) => {
                             self.queue.enqueue(limits, order.fence, (order, output));
@@ -358,9 +361,14 @@ impl GuardState {
     }
 
     /// Returns the queued step that starts now, if there is one. Messages that are not obeyed yet may withdraw it, so
-    /// they come first.
+    /// they come first. If the whole guard was stopped, a spawn thread may continue before the watch sees that the worker
+    /// has died meanwhile.
     pub(super) fn next_queued(&mut self, now: Time) -> Option<StepStart> {
-        if self.inbox.has_message() {
+        if self.inbox.has_message() || !self.queue.has_due_start(now) {
+            return None;
+        }
+        if is_closed(&self.socket) {
+            self.close_queue();
             return None;
         }
         let (order, output) = self.queue.next_start(now)?;

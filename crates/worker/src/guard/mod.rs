@@ -19,7 +19,8 @@
 //!   informed before it begins, lists it if the worker dies, and kills the worker if the step is not over by its
 //!   deadline.
 //! - A queued step starts when another one has ended, without an order from the worker. A step that is withdrawn before
-//!   its turn never starts. No step starts once the guard has seen the worker's death.
+//!   its turn never starts. No step starts once the worker has died: the guard looks at the socket before each start. It
+//!   may have been stopped while the worker died, and would read older orders first.
 //! - A deadline holds while the worker is dead, stopped or overloaded, and counts suspension.
 //! - The guard leads a session of its own: Ctrl-C and a closed terminal reach neither it nor the steps. The worker
 //!   decides what they mean, and also what a signal to the guard itself means. Steps have no controlling terminal.

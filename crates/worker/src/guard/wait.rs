@@ -91,6 +91,14 @@ impl GuardWait {
     }
 }
 
+/// Returns whether the other end of a socket is closed, however much of what it sent is unread.
+pub(super) fn is_closed(socket: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(socket, PollFlags::empty())];
+    // If it cannot be known now, the watch finds out.
+    let polled = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    polled.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
 fn timespec(limit: Span) -> Timespec {
     let millis = limit.as_millis().cast_signed();
     Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 }

@@ -1,15 +1,19 @@
 //! Steps that stand in line: they start by themselves, in their order, and only in their turn.
 
-use std::io::PipeReader;
+use std::fs;
+use std::io::{BufRead, BufReader, PipeReader};
+use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 use windlass::core::session::StopMode;
 use windlass::core::start_queue::StartQueueLimits;
 use windlass::core::time::Span;
 use windlass_worker::guard::{GuardHandle, GuardedStep, StepExit};
 
-use super::guarded_steps::{guard, rest, run, shell, started, step};
+use super::guarded_steps::{alone, guard, rest, run, shell, started, step};
 use crate::support::processes::is_alive;
-use crate::support::waiting::block_on;
+use crate::support::waiting::{block_on, until};
 
 /// Has a step wait until nothing else runs.
 async fn line_up(guard: &GuardHandle, fence: u64, argv: &[&str]) -> (GuardedStep, PipeReader) {
@@ -100,6 +104,67 @@ fn queued_steps_never_start_after_the_guard_ends() {
         assert_eq!(second.gone().await, StepExit::Lost);
         assert_eq!(rest(of_second).await, "");
     });
+}
+
+const WORKER: &str = "guard::start_queue::worker_with_a_queue";
+const RUNNING: u64 = 4;
+const QUEUED: u64 = 8;
+
+/// Not a test of its own: the worker of the test below, which is this program executed anew. Some steps run until there
+/// is a file `go`; the queued ones leave a file of their own.
+#[test]
+fn worker_with_a_queue() {
+    if alone(WORKER).is_some() {
+        return;
+    }
+    block_on(async {
+        let guard = guard().await;
+        let mut steps = Vec::new();
+        let wait = "while ! [ -e go ]; do sleep 0.01; done";
+        for fence in 1..=RUNNING {
+            steps.push(line_up_below(&guard, 4, (fence, &["sh", "-c", wait])).await);
+        }
+        let mut pids = guard.pid().to_string();
+        for (step, _) in &steps {
+            step.begun().await.unwrap();
+            pids = format!("{pids} {}", step.pid().unwrap());
+        }
+        for fence in RUNNING + 1..=RUNNING + QUEUED {
+            let file = format!("started-{fence}");
+            steps.push(line_up_below(&guard, 4, (fence, &["touch", &file])).await);
+        }
+        // Told later, and done: the guard has read of those in line.
+        run(&guard, shell(RUNNING + QUEUED + 1, "true")).await;
+        println!("pids: {pids}");
+        guard.over().await;
+    });
+}
+
+/// A spawn thread that continues first must not start the next step, although the watch has seen nothing yet.
+#[test]
+fn queued_step_does_not_start_if_the_worker_died_while_the_guard_was_stopped() {
+    for _ in 0..20 {
+        let folder = TempDir::new().unwrap();
+        let mut worker = alone(WORKER).expect("this is not it");
+        let worker = worker.current_dir(folder.path()).stdout(Stdio::piped());
+        let mut worker = worker.spawn().unwrap();
+        let lines = BufReader::new(worker.stdout.take().unwrap()).lines();
+        let told = lines
+            .map_while(Result::ok)
+            .find_map(|line| line.split_once("pids: ").map(|(_, pids)| pids.to_owned()));
+        let told = told.expect("the worker tells what it has started");
+        let (guard, steps) = told.split_once(' ').expect("there are steps");
+        let stopped = Pid::from_raw(guard.parse().unwrap()).unwrap();
+        kill_process(stopped, Signal::STOP).unwrap();
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        fs::write(folder.path().join("go"), "").unwrap();
+        until("the steps have ended", || steps.split(' ').all(|pid| !is_alive(pid)));
+        kill_process(stopped, Signal::CONT).unwrap();
+        until("the guard has ended", || !is_alive(guard));
+        let left = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["go"]);
+    }
 }
 
 /// What they are, and what has to come of them, in turn.

@@ -32,6 +32,7 @@ use crate::guard::lifeline;
 use crate::guard::orphans::kill;
 use crate::guard::outbox::GuardOutbox;
 use crate::guard::spawn::GuardMark;
+use crate::guard::wait::is_closed;
 use crate::platform;
 use crate::platform::{DeadlineTimer, POLL_INTERVAL, ThreadChildren};
 
@@ -264,7 +265,9 @@ impl TetherRelay {
         match request {
             GuardRequest::Spawn(order) => {
                 let output = self.inbox.descriptor();
-                self.begin(order, output, now)?;
+                if !is_closed(&self.socket) {
+                    self.begin(order, output, now)?;
+                }
             }
             GuardRequest::Hold { fence, at } => {
                 self.death_notice.started(fence);
