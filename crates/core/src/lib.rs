@@ -22,6 +22,8 @@ pub mod json_form;
 pub mod large_value;
 pub mod leader;
 pub mod maintenance;
+pub mod manifest;
+pub mod object;
 pub mod outcome;
 pub mod plan;
 pub mod planted_bugs;
