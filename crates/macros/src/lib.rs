@@ -5,6 +5,7 @@
 mod expand;
 mod nearest;
 mod step_function;
+mod step_option;
 mod step_options;
 
 use proc_macro::TokenStream;

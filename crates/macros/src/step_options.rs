@@ -6,8 +6,9 @@ use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
-use syn::{Error, Expr, ExprArray, LitStr, Path, Result, Token, parenthesized};
+use syn::{Error, Expr, ExprArray, LitStr, Path, Result, Token};
 
+use super::step_option::{StepOption, StepOptionValue};
 use crate::nearest::nearest_word;
 
 /// Options with a value.
@@ -34,35 +35,6 @@ const FLAG_OPTIONS: &[&str] =
 const SPECIAL_OPTIONS: &[&str] = &["name", "type", "crate", "lock", "after", "env", "with"];
 /// The options in `retry(…)`.
 const RETRY_OPTIONS: &[&str] = &["times", "wait", "on", "when", "elsewhere", "lost"];
-
-/// One option: `name`, `name = value`, or `name(…)`.
-struct StepOption {
-    name: Ident,
-    value: StepOptionValue,
-}
-
-enum StepOptionValue {
-    Nothing,
-    Value(Box<Expr>),
-    Entries(Punctuated<StepOption, Token![,]>),
-}
-
-impl Parse for StepOption {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let name = input.call(Ident::parse_any)?;
-        if input.peek(Token![=]) {
-            input.parse::<Token![=]>()?;
-            return Ok(Self { name, value: StepOptionValue::Value(input.parse()?) });
-        }
-        if input.peek(syn::token::Paren) {
-            let inside;
-            parenthesized!(inside in input);
-            let entries = Punctuated::parse_terminated(&inside)?;
-            return Ok(Self { name, value: StepOptionValue::Entries(entries) });
-        }
-        Ok(Self { name, value: StepOptionValue::Nothing })
-    }
-}
 
 /// All options of a step.
 #[derive(Default)]
@@ -110,7 +82,7 @@ fn parsed<T: Parse>(value: &Expr) -> Result<T> {
     syn::parse2(value.to_token_stream())
 }
 
-fn call(entry: &StepOption, sdk: &TokenStream) -> Result<TokenStream> {
+pub(super) fn call(entry: &StepOption, sdk: &TokenStream) -> Result<TokenStream> {
     let name = &entry.name;
     let text = name.to_string();
     match (&*text, &entry.value) {

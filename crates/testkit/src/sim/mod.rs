@@ -39,6 +39,7 @@ mod process;
 mod rng;
 mod schedule;
 mod shrink;
+mod step_specs;
 mod story;
 mod witness;
 mod worker;

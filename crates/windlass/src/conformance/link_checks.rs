@@ -11,7 +11,7 @@ use windlass_store::conformance::{
 };
 use windlass_store::conformance_checks;
 
-use super::{faulty_link, mailbox_binding, messages};
+use super::{faulty_link, full_mailbox, mailbox_binding, messages};
 
 /// How long a check may take. A call that never returns fails it.
 const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
@@ -43,8 +43,8 @@ pub const LINK_CHECKS: &[ConformanceCheck<dyn Mailboxes>] = conformance_checks! 
     messages::messages_of_many_senders_all_arrive,
     messages::a_waiting_reader_is_woken,
     messages::waiting_ends_at_its_deadline,
-    messages::an_unread_mailbox_fills_up,
-    messages::a_full_mailbox_blocks_no_other_mailbox,
+    full_mailbox::an_unread_mailbox_fills_up,
+    full_mailbox::a_full_mailbox_blocks_no_other_mailbox,
     faulty_link::a_run_succeeds_over_a_reliable_link,
     faulty_link::a_run_succeeds_though_messages_get_lost,
     faulty_link::a_run_succeeds_though_messages_are_duplicated,

@@ -1,4 +1,4 @@
-//! Messages arrive complete, in the right mailbox, and a mailbox has a limit.
+//! Messages arrive complete and in the right mailbox.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use windlass_link::mailbox::{
-    MAILBOX_MESSAGE_MAX, MAILBOX_MESSAGES_MAX, MailboxError, MailboxId, MailboxMessage, Mailboxes,
-    RECEIVED_MAX,
+    MAILBOX_MESSAGE_MAX, MailboxError, MailboxId, MailboxMessage, Mailboxes, RECEIVED_MAX,
 };
 use windlass_store::conformance::{
     CheckDifference, CheckResult, FreshStorage, expect_same, expect_true,
@@ -15,24 +14,24 @@ use windlass_store::conformance::{
 
 use super::link_checks::with_new_mailboxes;
 
-type FreshMessageMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
+pub(super) type FreshMessageMailboxes<'a> = FreshStorage<'a, dyn Mailboxes>;
 
 /// How long to wait for a message that was already sent; after that it is lost.
-const LONG: Duration = Duration::from_secs(5);
+pub(super) const LONG: Duration = Duration::from_secs(5);
 
 /// How long to wait for a message that must not arrive.
 const SHORT: Duration = Duration::from_millis(200);
 
 /// The mailboxes of these checks.
-const FIRST_MAILBOX: MailboxId = MailboxId(u64::MAX);
-const SECOND_MAILBOX: MailboxId = MailboxId(77);
+pub(super) const FIRST_MAILBOX: MailboxId = MailboxId(u64::MAX);
+pub(super) const SECOND_MAILBOX: MailboxId = MailboxId(77);
 
 fn message(to: MailboxId, bytes: impl Into<Vec<u8>>) -> MailboxMessage {
     MailboxMessage { to, bytes: bytes.into() }
 }
 
 /// Messages that are all different.
-fn distinct_messages(to: MailboxId, many: usize) -> Vec<MailboxMessage> {
+pub(super) fn distinct_messages(to: MailboxId, many: usize) -> Vec<MailboxMessage> {
     (0..many).map(|number| message(to, format!("message {number}"))).collect()
 }
 
@@ -54,7 +53,7 @@ async fn collect(
 }
 
 /// Expects exactly these messages in a mailbox.
-async fn expect_messages(
+pub(super) async fn expect_messages(
     mailboxes: &dyn Mailboxes,
     mailbox: MailboxId,
     sent: &[MailboxMessage],
@@ -231,44 +230,4 @@ pub(super) fn waiting_ends_at_its_deadline(fresh: &FreshMessageMailboxes<'_>) ->
         }
         Ok(())
     })
-}
-
-pub(super) fn an_unread_mailbox_fills_up(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let sent = fill(&*place.open()).await?;
-        expect_true(
-            &format!("a mailbox was full with {sent} messages"),
-            sent >= MAILBOX_MESSAGES_MAX / 2,
-        )
-    })
-}
-
-pub(super) fn a_full_mailbox_blocks_no_other_mailbox(
-    fresh: &FreshMessageMailboxes<'_>,
-) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mailboxes = place.open();
-        fill(&*mailboxes).await?;
-        let sent = distinct_messages(FIRST_MAILBOX, 3);
-        mailboxes.send(sent.clone()).await?;
-        expect_messages(&*mailboxes, FIRST_MAILBOX, &sent).await?;
-        // There is room after a read.
-        mailboxes.receive(SECOND_MAILBOX, LONG).await?;
-        Ok(mailboxes.send(distinct_messages(SECOND_MAILBOX, 1)).await?)
-    })
-}
-
-/// Sends until the mailbox is full; returns the number of accepted messages.
-async fn fill(mailboxes: &dyn Mailboxes) -> Result<usize, CheckDifference> {
-    const BATCH: usize = 128;
-    let mut sent = 0;
-    while sent <= MAILBOX_MESSAGES_MAX + BATCH {
-        match mailboxes.send(distinct_messages(SECOND_MAILBOX, BATCH)).await {
-            Ok(()) => sent += BATCH,
-            Err(MailboxError::Full { .. }) => return Ok(sent),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let what = format!("a mailbox without a reader accepted {sent} messages: it has no limit");
-    Err(CheckDifference::new(what))
 }

@@ -18,6 +18,7 @@
 
 mod faulty_link;
 mod faulty_mailboxes;
+mod full_mailbox;
 mod link_checks;
 mod mailbox_binding;
 mod messages;

@@ -14,9 +14,10 @@ use windlass_core::outcome::StepStatus;
 use windlass_worker::executors::StepCall;
 use windlass_worker::values::InMemoryValue;
 
+use super::cells::Cell;
 use super::command::Command;
 use super::error::{Error, Result};
-use super::parameter_types::{Cell, Ended, Out};
+use super::parameter_types::{Ended, Out};
 use super::step::Step;
 use super::value::{decode, from_text};
 

@@ -40,6 +40,7 @@ mod executor;
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/guides/rust.md")]
 mod guide {}
+mod cells;
 mod hand_on_result;
 mod hooks;
 mod options;
@@ -49,7 +50,9 @@ mod parameter_types;
 mod pipeline;
 mod pipeline_text;
 mod report;
+mod retries;
 mod run;
+mod run_error;
 mod shape;
 mod step;
 #[cfg(feature = "tracing")]
@@ -58,6 +61,7 @@ mod takes;
 mod value;
 
 pub(crate) use callee::{RetryPredicate, outcome_of};
+pub use cells::{Cell, Cells};
 pub use command::Command;
 pub use context::{Context, LogWriter};
 pub use error::{Error, Result};
@@ -68,14 +72,16 @@ pub use executor::ScriptExecutor;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub(crate) use hooks::HookList;
 pub use hooks::Hooks;
-pub use options::{Options, Retries};
+pub use options::Options;
 pub use param::Param;
 pub use parameter::Parameter;
-pub use parameter_types::{Cell, Cells, Ended, Input, Out, Target};
+pub use parameter_types::{Ended, Input, Out, Target};
 pub use pipeline::Pipeline;
 pub use report::{Report, StepError};
+pub use retries::Retries;
+pub use run::Runner;
 pub(crate) use run::follow;
-pub use run::{RunError, Runner};
+pub use run_error::RunError;
 pub use shape::TypeShape;
 pub use step::{IntoStep, IsFunction, IsStep, Matrix, Returns, Single, Step};
 #[cfg(feature = "tracing")]

@@ -15,7 +15,8 @@ use super::options::Options;
 use super::param::Param;
 use super::pipeline_text::pipeline_text;
 use super::report::Report;
-use super::run::{RunError, Runner};
+use super::run::Runner;
+use super::run_error::RunError;
 use super::shape::TypeShape;
 use super::step::{IntoStep, Step};
 #[cfg(feature = "tracing")]

@@ -13,7 +13,7 @@ use windlass_link::output::LocalOutputLink;
 use windlass_store::logs::{LogId, LogStore, READ_MAX};
 use windlass_worker::values::ValueStore;
 
-use super::parameter_types::Cell;
+use super::cells::Cell;
 use super::step::{IntoStep, Matrix, Single};
 use super::value::decode;
 

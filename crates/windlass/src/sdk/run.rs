@@ -5,16 +5,13 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_controller::{NodeHandle, NotLeader};
+use windlass_controller::NodeHandle;
 use windlass_core::engine::{RunOptions, SubmitRun, UnplaceablePolicy};
 use windlass_core::environment::EnvironmentPolicy;
-use windlass_core::expand::InvalidPipeline;
 use windlass_core::plan::Plan;
-use windlass_core::problem::{ProblemStyle, render_problem};
 use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::summary::RunSummary;
 use windlass_net::random::new_run_id;
-use windlass_store::db::StoreError;
 use windlass_worker::executors::{
     CallExecutor, CalleeRegistry, ExecutorSettings, GuardSource, MaskCache, missing_here,
     process_environment,
@@ -24,46 +21,14 @@ use windlass_worker::{PeerWorkers, hide_memory, labels};
 
 use super::pipeline::Pipeline;
 use super::report::Report;
+use super::run_error::RunError;
 use crate::embedded::{
-    EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions, RunEventReader, Stores,
-    SubmittedRun, system_now,
+    EmbeddedNode, LeaderOptions, LocalWorkerOptions, RunEventReader, Stores, SubmittedRun,
+    system_now,
 };
 
 /// The name of the worker of a program.
 const WORKER: &str = "here";
-
-/// The reason why a run did not reach its end.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The pipeline is invalid. The text lists every problem, as for a file.
-    #[error("{0}")]
-    Unsound(String),
-    /// The run was refused.
-    #[error("{0}")]
-    Denied(String),
-    /// The node that leads the run failed.
-    #[error(transparent)]
-    Station(#[from] EmbeddedNodeError),
-    /// The store could not be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A hook refused the run.
-    #[error("the run was not started: {0}")]
-    Hook(String),
-    /// The leader has ended.
-    #[error(transparent)]
-    NotLeader(#[from] NotLeader),
-}
-
-impl From<Box<InvalidPipeline>> for RunError {
-    fn from(invalid: Box<InvalidPipeline>) -> Self {
-        let InvalidPipeline { source, problems, .. } = *invalid;
-        let pages =
-            problems.iter().map(|problem| render_problem(problem, &source, ProblemStyle::Plain));
-        Self::Unsound(pages.collect::<Vec<_>>().join("\n"))
-    }
-}
 
 /// Options of a run in this process.
 ///

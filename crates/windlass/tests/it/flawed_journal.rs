@@ -94,19 +94,21 @@ impl JournalFlaw {
         match self {
             Self::AcceptsHoles => "positions::a_hole_ahead_is_refused",
             Self::AcceptsOverwriting => "positions::a_batch_behind_the_head_is_refused",
-            Self::AnswersTheOldHead => "terms::a_campaign_reads_the_exact_head",
+            Self::AnswersTheOldHead => "campaign_races::a_campaign_reads_the_exact_head",
             Self::AnswersWhatWasAsked | Self::PrunesStartedBatches => {
                 "snapshot::only_whole_batches_leave"
             }
             Self::ChecksTheTermTooEarly => {
-                "terms::an_append_on_its_way_is_before_the_next_head_or_nowhere"
+                "campaign_races::an_append_on_its_way_is_before_the_next_head_or_nowhere"
             }
             Self::CountsASnapshotTwice => "snapshot::saved_twice_it_is_one",
             Self::CountsWhatIsLeft => "snapshot::a_pruned_journal_goes_on",
             Self::CutsSnapshots => "snapshot::a_saved_one_reads_back",
             Self::ForgetsSnapshots => "reopen::snapshots_are_there",
             Self::ForgetsTheLastBatch => "reopen::what_was_acknowledged_is_there",
-            Self::ForgetsTheTerm => "terms::an_append_held_up_until_its_term_has_passed_is_refused",
+            Self::ForgetsTheTerm => {
+                "campaign_races::an_append_held_up_until_its_term_has_passed_is_refused"
+            }
             Self::ForgetsTheTermNumber => "reopen::a_term_is_never_used_again",
             Self::ForgetsWhatWasPruned => "reopen::what_has_left_stays_away",
             Self::KeepsOneSnapshot | Self::PrunesBeyondTheSnapshot => {

@@ -98,15 +98,15 @@ impl LogFlaw {
         match self {
             Self::BeginsWithNothing => "logs::nothing_is_appended_without_effect",
             Self::FillsHoles => "logs::a_hole_is_refused",
-            Self::ForgetsOnReopening => "logs::reopened_they_go_on",
+            Self::ForgetsOnReopening => "log_lists::reopened_they_go_on",
             Self::KeepsTextOnly => "logs::any_byte_survives",
             Self::LosesOverlaps => "logs::an_overlap_adds_what_is_new",
-            Self::ListsByName => "logs::logs_are_listed_in_order",
+            Self::ListsByName => "log_lists::logs_are_listed_in_order",
             Self::ReadsAllAtOnce => "logs::a_read_has_a_bound",
             Self::ReadsBeyondTheRange => "logs::ranges_end_where_the_log_ends",
-            Self::RemovesEverything => "logs::removing_touches_no_other_run",
-            Self::RemovesNothing => "logs::a_removed_log_is_gone_and_can_begin_again",
-            Self::TellsTheNewestRunFirst => "logs::runs_are_told_with_their_bytes",
+            Self::RemovesEverything => "log_lists::removing_touches_no_other_run",
+            Self::RemovesNothing => "log_lists::a_removed_log_is_gone_and_can_begin_again",
+            Self::TellsTheNewestRunFirst => "log_lists::runs_are_told_with_their_bytes",
             Self::WritesRepeats => "logs::a_repeat_is_not_written_twice",
         }
     }

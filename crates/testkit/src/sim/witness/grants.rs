@@ -1,20 +1,18 @@
 //! Rules for grants: which worker gets which step when.
 
-use windlass_core::engine::{AGING, PREFERENCE_WAIT, event};
+use windlass_core::engine::{PREFERENCE_WAIT, event};
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
 use windlass_core::outcome::StepStatus;
-use windlass_core::plan::{LockUse, OwnerRelation, PinTarget, StepSpec, WorkerFacts};
+use windlass_core::plan::{OwnerRelation, PinTarget, StepSpec, WorkerFacts};
 use windlass_core::requirement::WorkerScope;
 use windlass_core::time::{Span, Time};
 
-use super::state::{BrokenRule, SimWitness, WitnessLease, WitnessRun, WitnessWorker, require};
+use super::run_state::WitnessRun;
+use super::state::{BrokenRule, SimWitness, WitnessLease, WitnessWorker, require};
 use crate::sim::coverage_marks::CoverageMarks;
 
 /// How long after an embargo its steps may still wait for their turn.
-const EMBARGO_SLACK: Span = Span::mins(2);
-
-/// A step that others passed more often than this at its locks is starved: the engine reserves after eight.
-const PASSED_MAX: u32 = 30;
+pub(super) const EMBARGO_SLACK: Span = Span::mins(2);
 
 impl WitnessRun {
     /// Returns the step to grant, if its state, its needs and its run allow that.
@@ -203,86 +201,5 @@ impl SimWitness {
             })?;
         }
         Ok(())
-    }
-
-    /// Checks the order: a grant leaves no far more urgent step behind, counting its wait, and no step is passed
-    /// forever.
-    fn check_fairness(&mut self, run: RunId, step: StepIx, at: Time) -> Result<(), BrokenRule> {
-        let (mine, spec) = (self.rank(run, step), self.spec(run, step));
-        let mut passed = Vec::new();
-        for (other_run, other) in self.rivals(run, step) {
-            let (book, theirs) = (&self.runs[&other_run], self.spec(other_run, other));
-            let rank = self.rank(other_run, other);
-            let plain = theirs.locks.is_empty()
-                && !self.is_embargoed(theirs, at)
-                && theirs.placement.preferences.is_empty()
-                && theirs.per_worker.is_none()
-                && book.step(other).attempt == 1;
-            require(!plain || rank.0 + 1 >= mine.0, "L3 starvation", || {
-                format!(
-                    "run {other_run} {other} waits since bucket {} while {} is granted",
-                    rank.0, mine.0
-                )
-            })?;
-            let taken = |lock: &LockUse| spec.locks.iter().any(|own| own.name == lock.name);
-            let shares = theirs.locks.iter().any(taken);
-            let longer = book.step(other).since <= self.runs[&run].step(step).since;
-            if shares && theirs.locks.len() > 1 && rank <= mine && longer {
-                passed.push((other_run, other));
-            }
-        }
-        self.count_passed_over(passed)
-    }
-
-    /// Returns whether lost grants may keep a step waiting, now or until a moment ago.
-    fn is_embargoed(&self, spec: &StepSpec, at: Time) -> bool {
-        let exclusive = spec.stops_on_lost_contact() || spec.retry.lost == 0;
-        exclusive && at <= self.embargo + EMBARGO_SLACK
-    }
-
-    /// Counts, for each of these steps, that a step with no better rank took one of its locks.
-    fn count_passed_over(&mut self, steps: Vec<(RunId, StepIx)>) -> Result<(), BrokenRule> {
-        for (run, step) in steps {
-            let state = self.step_mut(run, step)?;
-            state.passed += 1;
-            let times = state.passed;
-            require(times <= PASSED_MAX, "L3 starvation", || {
-                format!("run {run} {step} was passed {times} times")
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Returns other steps that could have been granted in place of this one, considering needs and placement.
-    fn rivals(&self, run: RunId, step: StepIx) -> Vec<(RunId, StepIx)> {
-        let placement = &self.spec(run, step).placement;
-        let mut rivals = Vec::new();
-        for (other_run, book) in &self.runs {
-            let fits = |other: &StepIx| {
-                (*other_run, *other) != (run, step)
-                    && book.plan.spec(*other).is_some_and(|spec| spec.placement == *placement)
-                    && self.is_ready(*other_run, *other)
-            };
-            rivals.extend(book.plan.nodes().filter(fits).map(|other| (*other_run, other)));
-        }
-        rivals
-    }
-
-    /// Returns whether a step only waits for a worker, in a run that is not being ended.
-    fn is_ready(&self, run: RunId, step: StepIx) -> bool {
-        let book = &self.runs[&run];
-        let state = book.step(step);
-        let waits =
-            matches!(state.status, StepStatus::Waiting | StepStatus::Ready) && !state.backing_off;
-        let calm = book.cancel.is_none() && !book.failed && !book.status.is_terminal();
-        let free = state.lease.is_none() && self.is_at_key((run, step));
-        waits && calm && free && book.needs_met(step) && book.may_run(step)
-    }
-
-    fn rank(&self, run: RunId, step: StepIx) -> (i64, std::cmp::Reverse<u32>, u64) {
-        let book = &self.runs[&run];
-        let minute = (book.step(step).since.as_millis() / AGING.as_millis()).cast_signed();
-        let priority = i64::from(self.spec(run, step).priority);
-        (minute - priority, std::cmp::Reverse(book.plan.critical_path_length(step)), book.order)
     }
 }

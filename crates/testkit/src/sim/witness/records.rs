@@ -8,7 +8,8 @@ use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::session::StopReason;
 use windlass_core::time::{Span, Time};
 
-use super::state::{BrokenRule, SimWitness, WitnessRun, WitnessStep, WitnessWorker, require};
+use super::run_state::{WitnessRun, WitnessStep};
+use super::state::{BrokenRule, SimWitness, WitnessWorker, require};
 use crate::sim::coverage_marks::CoverageMarks;
 
 /// How long a lease may still be open after it must have ended.

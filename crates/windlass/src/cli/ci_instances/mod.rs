@@ -17,13 +17,16 @@
 
 mod args;
 mod expected_workers;
+mod instance_join;
+mod instance_settings;
 mod leader_instance;
 mod link_reachability;
 mod partial_retry;
 mod worker_instance;
 
 pub(crate) use args::{InstanceArgs, InstanceRole};
+pub(crate) use instance_join::InstanceJoinOptions;
 pub(crate) use leader_instance::{
     InstanceMailboxEvent, InstanceMailboxServer, LeaderInstanceOptions,
 };
-pub(crate) use worker_instance::{InstanceJoinOptions, WorkerInstanceOptions, work};
+pub(crate) use worker_instance::{WorkerInstanceOptions, work};

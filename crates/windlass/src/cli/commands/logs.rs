@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use windlass_core::id::{RunId, StepIx};
-use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
 use windlass_store::logs::LogId;
 
 use super::logs_grep::{GrepQuery, grep};
+use super::logs_printer::{LogPrintFormat, LogPrinter};
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
-use crate::cli::output::{ColorMode, ColorRole, LineSplitter, TerminalCaps};
 use crate::cli::run_source::{
     BlockingRunSource, KnownRun, OriginArgs, RunSource, retry_while_away,
 };
@@ -101,7 +100,7 @@ pub(crate) fn run(args: &LogsArgs, context: &CommandContext) -> Result<u8, CliEr
     Ok(0)
 }
 
-fn step(summary: &RunSummary, name: &str) -> Result<StepIx, CliError> {
+pub(super) fn step(summary: &RunSummary, name: &str) -> Result<StepIx, CliError> {
     let step = run_source::step(summary, name)?;
     if !summary.plan().is_join(step) {
         return Ok(step);
@@ -147,115 +146,6 @@ impl LogSelection {
         match self.step {
             Some(step) => summary.step(step).is_none_or(|step| step.status().is_terminal()),
             None => summary.status().is_terminal(),
-        }
-    }
-}
-
-/// Prints logs, each from the last printed position.
-struct LogPrinter<'a> {
-    reading: &'a BlockingRunSource,
-    plan: Arc<Plan>,
-    look: &'a TerminalCaps,
-    form: LogPrintFormat,
-    /// The printed position of each log, and its incomplete line.
-    ends: BTreeMap<LogId, (u64, LineSplitter)>,
-    last: Option<LogId>,
-}
-
-/// The format of printed output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LogPrintFormat {
-    /// Every byte unchanged: for files and programs.
-    Raw,
-    /// Lines without control sequences, except for colors.
-    Lines(ColorMode),
-    /// Lines, each as an object.
-    Json,
-}
-
-impl LogPrintFormat {
-    const fn colour(self) -> ColorMode {
-        match self {
-            Self::Lines(colour) => colour,
-            Self::Raw | Self::Json => ColorMode::Off,
-        }
-    }
-}
-
-/// Whether the output still has a reader.
-type LogPrintResult = Result<bool, CliError>;
-
-impl LogPrinter<'_> {
-    fn print_all(&mut self, logs: &[(LogId, u64)]) -> LogPrintResult {
-        for (log, size) in logs {
-            if *size > self.end(*log) && !self.print(*log, logs.len() > 1)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The printed position of a log.
-    fn end(&self, log: LogId) -> u64 {
-        self.ends.get(&log).map_or(0, |(end, _)| *end)
-    }
-
-    /// Prints the new part of a log. With several logs, a heading names the step.
-    fn print(&mut self, log: LogId, several: bool) -> LogPrintResult {
-        loop {
-            let (reading, from) = (self.reading, self.end(log));
-            let bytes = reading.wait(reading.source.log(log, from, Duration::ZERO))?.bytes;
-            if bytes.is_empty() {
-                return Ok(true);
-            }
-            if several && self.form != LogPrintFormat::Json && self.last != Some(log) {
-                output::print_message(&self.look.paint(ColorRole::Strong, &self.title(log)));
-            }
-            self.last = Some(log);
-            if !self.put(log, from, &bytes) {
-                return Ok(false);
-            }
-        }
-    }
-
-    fn title(&self, log: LogId) -> String {
-        let name = self.plan.name(log.step);
-        match log.attempt {
-            1 => format!("── {name}"),
-            attempt => format!("── {name}, attempt {attempt}"),
-        }
-    }
-
-    fn put(&mut self, log: LogId, from: u64, bytes: &[u8]) -> bool {
-        let begun = || (0, LineSplitter::new(self.form.colour()));
-        let (end, lines) = self.ends.entry(log).or_insert_with(begun);
-        *end = from + bytes.len() as u64;
-        if self.form == LogPrintFormat::Raw {
-            return output::print_bytes(bytes);
-        }
-        let mut text = Vec::new();
-        lines.push(bytes, |line| text.push(line));
-        text.into_iter().all(|line| self.put_line(log, &line))
-    }
-
-    fn put_line(&self, log: LogId, line: &str) -> bool {
-        if self.form != LogPrintFormat::Json {
-            return output::print_bytes(format!("{line}\n").as_bytes());
-        }
-        let object = serde_json::json!({
-            "run": log.run.to_string(), "step": log.step.0,
-            "name": self.plan.name(log.step),
-            "attempt": log.attempt, "delivery": log.delivery, "line": line,
-        });
-        output::print_bytes(format!("{object}\n").as_bytes())
-    }
-
-    /// Prints the incomplete lines: no further output comes.
-    fn close(&mut self) {
-        for (log, (_, mut lines)) in std::mem::take(&mut self.ends) {
-            if let Some(line) = lines.flush().filter(|_| self.form != LogPrintFormat::Raw) {
-                self.put_line(log, &line);
-            }
         }
     }
 }

@@ -18,6 +18,7 @@ pub(super) mod locks;
 mod locks_release;
 pub(super) mod logs;
 mod logs_grep;
+mod logs_printer;
 pub(super) mod plan;
 pub(super) mod queue;
 pub(super) mod rerun;

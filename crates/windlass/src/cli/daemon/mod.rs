@@ -23,6 +23,8 @@ mod token_file;
 mod unsent_output;
 mod wait_for_store;
 mod worker_daemon;
+mod worker_join_failure;
+mod worker_link_logging;
 mod worker_logging;
 
 pub(crate) use dev::{DevClusterOptions, dev, token_for_workers};
@@ -31,4 +33,5 @@ pub(crate) use listener::TlsPaths;
 pub(crate) use mailbox_service::MailboxEndpoint;
 pub(crate) use serve::{ServeOptions, serve};
 pub(crate) use token_file::read as read_token;
-pub(crate) use worker_daemon::{WorkerDaemon, WorkerDaemonOptions, WorkerJoinFailure, work};
+pub(crate) use worker_daemon::{WorkerDaemon, WorkerDaemonOptions, work};
+pub(crate) use worker_join_failure::WorkerJoinFailure;

@@ -12,7 +12,7 @@ use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_link::LinkError;
 use windlass_link::mailbox::MailboxWorkerLink;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
-use windlass_worker::{StateDirectory, StateDirectoryError, WorkerError, WorkerShutdown};
+use windlass_worker::{StateDirectory, WorkerError, WorkerShutdown};
 
 use super::cluster_worker::{ClusterWorker, ClusterWorkerSetup, ENDS_WITHIN, WorkerBase};
 use super::guard_setup::guard_with_tethers;
@@ -20,7 +20,9 @@ use super::join::{JoinRoute, JoinTarget};
 use super::serve::no_signals;
 use super::shutdown_signals::ShutdownSignals as Signals;
 use super::unsent_output::UnsentWorkerOutput;
-use super::worker_logging::{LoggingExecutor, LoggingLink};
+use super::worker_join_failure::WorkerJoinFailure;
+use super::worker_link_logging::LoggingLink;
+use super::worker_logging::LoggingExecutor;
 use crate::cli::error::CliError;
 use crate::cli::exit;
 use crate::cli::extensions::ProgramExtensions;
@@ -103,52 +105,6 @@ fn exit_result(done: Result<(), WorkerError>) -> Result<u8, CliError> {
         // All work is done.
         Ok(()) | Err(WorkerError::Finished(_)) => Ok(exit::SUCCESS),
         Err(error) => Err(CliError::unreachable(error.to_string())),
-    }
-}
-
-/// Why a worker could not join its leader.
-#[derive(Debug)]
-pub(crate) enum WorkerJoinFailure {
-    /// All work is done.
-    Over(String),
-    /// No controller has answered for this long.
-    NoLeader(Duration),
-    /// The refusal is final.
-    Refused(LinkError),
-    /// The state directory cannot be used.
-    State(StateDirectoryError),
-    /// Another part failed to start.
-    Failed(CliError),
-}
-
-impl WorkerJoinFailure {
-    /// The error of a cluster's worker, with the addresses that it tried.
-    fn of_cluster(self, order: &WorkerDaemonOptions) -> CliError {
-        match self {
-            Self::Over(final_status) => {
-                CliError::usage(LinkError::Finished(final_status).to_string())
-            }
-            Self::Refused(error) => CliError::usage(error.to_string()),
-            Self::NoLeader(waited) => {
-                let at = order.join.open(None).map(|route| route.place()).unwrap_or_default();
-                let what = format!("no controller responded at {at} for {} s", waited.as_secs());
-                CliError::unreachable(what).hint("is `windlass serve` running there?")
-            }
-            Self::State(error) => error.into(),
-            Self::Failed(error) => error,
-        }
-    }
-}
-
-impl From<CliError> for WorkerJoinFailure {
-    fn from(error: CliError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<StateDirectoryError> for WorkerJoinFailure {
-    fn from(error: StateDirectoryError) -> Self {
-        Self::State(error)
     }
 }
 

@@ -1,9 +1,8 @@
-//! Log lines of a worker about its steps and its link.
+//! Log lines of a worker about its steps and their logs.
 //!
-//! Both wrappers sit between the worker and its executor or link, so that neither of these has to log.
+//! The wrapper sits between the worker and its executor, so that neither of these has to log.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
@@ -11,14 +10,10 @@ use tracing::{info, warn};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::report::UtcTime;
-use windlass_core::session::{
-    Exchange, ExchangeReply, LeaseGrant, LeaseRef, OutcomeVerdict, RegisterReply, RegisterRequest,
-    WorkerRefusal,
-};
+use windlass_core::session::{LeaseGrant, OutcomeVerdict};
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
 use windlass_core::time::{Span, Time};
 use windlass_link::output::RoomWaitListener;
-use windlass_link::{LinkError, LinkFuture, WorkerLink};
 use windlass_store::db::StoreError;
 use windlass_store::logs::LogSpaceWait;
 use windlass_worker::{
@@ -102,7 +97,7 @@ impl Executor for LoggingExecutor {
     }
 }
 
-fn about(grant: &LeaseGrant, worker: &str) -> LogFields {
+pub(super) fn about(grant: &LeaseGrant, worker: &str) -> LogFields {
     LogFields {
         run: Some(grant.lease.run),
         // A worker does not know the pipeline of a run.
@@ -134,7 +129,7 @@ fn lost_output(outcome: &Outcome) -> Option<StepFailure> {
     StepFailure::of_output(&outcome.output).filter(|it| it.kind == StepFailureKind::OutputLost)
 }
 
-fn level(outcome: &Outcome) -> LogLevel {
+pub(super) fn level(outcome: &Outcome) -> LogLevel {
     match outcome.kind {
         OutcomeKind::Failed if lost_output(outcome).is_some() => LogLevel::Warn,
         OutcomeKind::Succeeded | OutcomeKind::Released => LogLevel::Debug,
@@ -194,62 +189,5 @@ pub(super) async fn log_state_faults(mut fault: watch::Receiver<Option<StateDire
         warn!(
             "outcomes cannot be saved: {error}. They are lost if this worker ends before a controller answers"
         );
-    }
-}
-
-/// A link that logs when contact is lost and when it returns.
-#[derive(Debug)]
-pub(super) struct LoggingLink {
-    link: Arc<dyn WorkerLink>,
-    worker: String,
-    is_broken: AtomicBool,
-}
-
-impl LoggingLink {
-    /// Logs the contact of a worker's link.
-    pub(super) fn new(link: Arc<dyn WorkerLink>, worker: &str) -> Self {
-        Self { link, worker: worker.to_owned(), is_broken: AtomicBool::new(false) }
-    }
-
-    fn log_link_change<T>(&self, answered: &Result<T, LinkError>) {
-        let (level, message) = match answered {
-            Ok(_) if self.is_broken.swap(false, Ordering::Relaxed) => {
-                (LogLevel::Info, "contact with the controller is back".to_owned())
-            }
-            // A final error is reported by the caller that ends because of it.
-            Err(error) if error.is_final() => return,
-            Err(error) if !self.is_broken.swap(true, Ordering::Relaxed) => (
-                LogLevel::Warn,
-                format!("contact with the controller is lost: {error}; trying again"),
-            ),
-            Ok(_) | Err(_) => return,
-        };
-        let about = LogFields { worker: Some(self.worker.clone()), ..LogFields::default() };
-        LogRecord { level, at: None, message, about }.emit();
-    }
-}
-
-impl WorkerLink for LoggingLink {
-    fn register(
-        &self,
-        register: RegisterRequest,
-    ) -> LinkFuture<'_, Result<RegisterReply, WorkerRefusal>> {
-        Box::pin(async move {
-            let answered = self.link.register(register).await;
-            self.log_link_change(&answered);
-            answered
-        })
-    }
-
-    fn exchange(&self, exchange: Exchange) -> LinkFuture<'_, ExchangeReply> {
-        Box::pin(async move {
-            let answered = self.link.exchange(exchange).await;
-            self.log_link_change(&answered);
-            answered
-        })
-    }
-
-    fn cancel_run(&self, lease: LeaseRef) -> LinkFuture<'_, ()> {
-        self.link.cancel_run(lease)
     }
 }

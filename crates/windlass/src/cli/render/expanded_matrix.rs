@@ -2,8 +2,8 @@
 
 use windlass_core::spec::{MatrixAxis, MatrixCellPart, MatrixDecl, MatrixForm};
 
-use super::expanded_pipeline::{DocumentEntries, ResolvedParams};
 use super::ordered_document::OrderedDocument;
+use super::resolved_params::{DocumentEntries, ResolvedParams};
 
 /// The matrix with these params filled in.
 pub(super) fn matrix(known: &ResolvedParams, matrix: &MatrixDecl) -> OrderedDocument {

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 use windlass_core::expand::ExpandedPipeline;
-use windlass_core::expr::{ExprScope, Expression, Template};
+use windlass_core::expr::Expression;
 use windlass_core::plan::{LockOrder, OnLostContact, PinTarget, RetryOn, StatusCondition};
 use windlass_core::spec::{
     ActionDecl, LockRef, NeedRef, NodeFilter, ParamDecl, ParamKind, PipelineDecl, RetryDecl,
-    Spanned, SpannedCondition, SpannedSetting, SpannedTemplate, StepDecl, StepSettings,
-    TemplatedValue, VariableDecl,
+    Spanned, SpannedCondition, SpannedSetting, StepDecl, StepSettings, VariableDecl,
 };
 
 use super::expanded_matrix::matrix;
 use super::ordered_document::OrderedDocument;
+use super::resolved_params::{DocumentEntries, ResolvedParams};
 
 /// The document. It has no top-level `defaults` or `env`: every step has its own.
 pub(crate) fn definition(pipeline: &PipelineDecl, expanded: &ExpandedPipeline) -> OrderedDocument {
@@ -33,7 +33,11 @@ pub(crate) fn definition(pipeline: &PipelineDecl, expanded: &ExpandedPipeline) -
     OrderedDocument::Map(map.0)
 }
 
-fn written(known: &ResolvedParams, pipeline: &PipelineDecl, step: &StepDecl) -> OrderedDocument {
+pub(super) fn written(
+    known: &ResolvedParams,
+    pipeline: &PipelineDecl,
+    step: &StepDecl,
+) -> OrderedDocument {
     let (own, defaults) = (&step.settings, &pipeline.defaults);
     let mut map = DocumentEntries::default();
     map.some("about", step.about.as_ref().map(OrderedDocument::text));
@@ -96,81 +100,6 @@ fn settings(
     map.some("wait_for_lock", span(of!(wait_for_lock)));
     map.some("kill_grace", span(of!(kill_grace)));
     map.some("nodes", of!(nodes).map(|of| nodes(known, of)));
-}
-
-/// Keys and values in insertion order.
-#[derive(Default)]
-pub(super) struct DocumentEntries(pub(super) Vec<(String, OrderedDocument)>);
-
-impl DocumentEntries {
-    pub(super) fn put(&mut self, key: &str, value: OrderedDocument) {
-        self.0.push((key.to_owned(), value));
-    }
-
-    pub(super) fn some(&mut self, key: &str, value: Option<OrderedDocument>) {
-        self.0.extend(value.map(|value| (key.to_owned(), value)));
-    }
-
-    fn filled(&mut self, key: &str, entries: impl IntoIterator<Item = (String, OrderedDocument)>) {
-        let entries: Vec<(String, OrderedDocument)> = entries.into_iter().collect();
-        if !entries.is_empty() {
-            self.put(key, OrderedDocument::Map(entries));
-        }
-    }
-}
-
-/// The params of a plan, to replace their references.
-pub(super) struct ResolvedParams(ExprScope);
-
-impl ResolvedParams {
-    fn new(expanded: &ExpandedPipeline) -> Self {
-        let params = expanded.params.clone().into_iter().collect();
-        Self(ExprScope::default().with("params", Value::Object(params)))
-    }
-
-    /// The template with the params filled in. A template that cannot be rendered was refused at planning.
-    pub(super) fn fold(&self, template: &Template) -> String {
-        template.substitute_known(&self.0, &["params"]).as_ref().unwrap_or(template).to_string()
-    }
-
-    /// The expression with the params filled in.
-    fn within(&self, expression: &Expression) -> Expression {
-        expression.substitute_known(&self.0, &["params"])
-    }
-
-    pub(super) fn text(&self, text: &SpannedTemplate) -> OrderedDocument {
-        OrderedDocument::Text(self.fold(&text.template))
-    }
-
-    fn setting<T: ToString>(&self, setting: &SpannedSetting<T>) -> OrderedDocument {
-        self.or_later(setting, T::to_string)
-    }
-
-    fn or_later<T>(
-        &self,
-        setting: &SpannedSetting<T>,
-        written: impl FnOnce(&T) -> String,
-    ) -> OrderedDocument {
-        match &setting.value {
-            TemplatedValue::Literal(value) => OrderedDocument::Text(written(value)),
-            TemplatedValue::Template(text) => self.text(text),
-        }
-    }
-
-    /// A number stays one, unless it depends on the cell.
-    fn number<T: ToString>(&self, setting: &SpannedSetting<T>) -> OrderedDocument {
-        match &setting.value {
-            TemplatedValue::Literal(value) => OrderedDocument::bare(value),
-            TemplatedValue::Template(text) => {
-                let folded = self.fold(&text.template);
-                if folded.parse::<i64>().is_ok() {
-                    OrderedDocument::Bare(folded)
-                } else {
-                    OrderedDocument::Text(folded)
-                }
-            }
-        }
-    }
 }
 
 fn named_param(param: &ParamDecl, expanded: &ExpandedPipeline) -> (String, OrderedDocument) {

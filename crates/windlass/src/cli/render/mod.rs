@@ -10,6 +10,8 @@ mod plan_json;
 mod plan_outlook;
 mod plan_text;
 mod problems;
+mod resolved_params;
+mod step_facts;
 mod topological;
 
 pub(crate) use expanded_pipeline::definition;
