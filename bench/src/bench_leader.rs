@@ -59,6 +59,7 @@ impl<'a> BenchLeader<'a> {
             ttl: Span::secs(15),
             generation: won.generation,
             history: won.history,
+            is_shared: false,
             own: None,
             proven: ProvenTime::NONE,
         };
