@@ -93,12 +93,6 @@ impl EngineView {
         self.lease_status.as_ref().is_some_and(LeaderLeaseStatus::lasts)
     }
 
-    /// Returns the state and the batch at its position; `None` before the first event.
-    pub fn snapshot(&self) -> Option<JournalSnapshot> {
-        let (position, (batch, _)) = (self.position, self.last?);
-        Some(JournalSnapshot { position, batch, state: encode_state(&self.engine) })
-    }
-
     fn fold(&mut self, published: PublishedEvents) -> Result<(), ApplyError> {
         for recorded in published.events() {
             self.engine.apply(recorded.at, &recorded.event)?;
@@ -157,6 +151,15 @@ impl SharedView {
     /// Reads the view. The leader waits to publish meanwhile, so `look` must be short.
     pub fn look<T>(&self, look: impl FnOnce(&EngineView) -> T) -> T {
         look(&self.read())
+    }
+
+    /// Returns the state and the batch at its position; `None` before the first event. Only the copy of the engine is made
+    /// while the leader cannot publish: it shares the plans, and takes a fraction of the time of the encoding.
+    pub fn snapshot(&self) -> Option<JournalSnapshot> {
+        let (engine, position, last) =
+            self.look(|view| (view.engine.clone(), view.position, view.last));
+        let (batch, _) = last?;
+        Some(JournalSnapshot { position, batch, state: encode_state(&engine) })
     }
 
     /// Returns a receiver of the position of the last durable event.

@@ -7,12 +7,15 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use tokio::time::Instant;
 
 use super::api_state::Api;
+use super::routes::{ApiRoute, routes};
 use super::{allowed_hosts, etag, workers};
 use crate::metrics;
+
+/// The path of the page of metrics.
+pub(super) const PATH: &str = "/metrics";
 
 /// Returns the page of metrics.
 pub(super) async fn show(State(api): State<Arc<Api>>) -> impl IntoResponse {
@@ -42,5 +45,9 @@ pub(super) async fn measure(
 pub fn metrics_router(api: Arc<Api>) -> Router {
     let check = from_fn_with_state(Arc::clone(&api), allowed_hosts::check);
     let sniffing = from_fn(etag::forbid_sniffing);
-    Router::new().route("/metrics", get(show)).layer(check).layer(sniffing).with_state(api)
+    let mut router = Router::new();
+    for ApiRoute { path, handler, .. } in routes().into_iter().filter(|it| it.path == PATH) {
+        router = router.route(path, handler);
+    }
+    router.layer(check).layer(sniffing).with_state(api)
 }

@@ -100,7 +100,7 @@ pub(super) fn routes() -> Vec<ApiRoute> {
         open("/readyz", cluster::ready),
         open("/openapi.json", openapi::show),
         open("/cluster", cluster::show),
-        read("/metrics", metrics::show).of_each(),
+        read(metrics::PATH, metrics::show).of_each(),
         read("/runs", runs::list),
         submit("/runs", runs::submit).with_body(PIPELINE_MAX),
         read("/runs/{run}", runs::show),

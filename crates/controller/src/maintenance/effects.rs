@@ -12,7 +12,6 @@ use windlass_store::db::StoreError;
 use windlass_store::journal::{Journal, Position};
 use windlass_store::logs::LogStore;
 
-use crate::engine_view::EngineView;
 use crate::handle::NodeHandle;
 use crate::run_histories::RunHistories;
 
@@ -79,7 +78,7 @@ impl MaintenanceEffectRunner {
 
     async fn save_snapshot(&self) -> Result<Option<Position>, StoreError> {
         let views = Arc::clone(self.handle.views());
-        let snapshot = spawn_blocking(move || views.look(EngineView::snapshot));
+        let snapshot = spawn_blocking(move || views.snapshot());
         let Ok(Some(snapshot)) = snapshot.await else { return Ok(None) };
         let position = snapshot.position;
         self.journal.save(snapshot).await?;

@@ -9,7 +9,7 @@ use windlass::core::id::RunId;
 use windlass::core::time::Span;
 use windlass::embedded::Stores;
 use windlass_controller::replica::UpstreamCluster;
-use windlass_controller::{ControllerNode, EngineView, NodeConfig, NodeHandle, StandbyPolicy};
+use windlass_controller::{ControllerNode, NodeConfig, NodeHandle, StandbyPolicy};
 use windlass_net::clock::ProcessClock;
 use windlass_net::http::{ControllerAddresses, TcpDialer};
 use windlass_net::shutdown::ShutdownSender;
@@ -75,7 +75,7 @@ async fn replica_behind_pruned_events_continues_from_the_newest_state() {
     for _ in 0..3 {
         missed.push(controller.submit(PIPELINE).await);
         let views = controller.node.handle().views();
-        let snapshot = views.look(EngineView::snapshot).expect("events are durable");
+        let snapshot = views.snapshot().expect("events are durable");
         stores.journal.save(snapshot).await.expect("it saves");
     }
     let upto = stores.journal.prune(Position(u64::MAX)).await.expect("it prunes");

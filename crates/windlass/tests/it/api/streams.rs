@@ -9,8 +9,8 @@ use tokio::net::TcpSocket;
 use windlass::core::engine::{Event, event};
 use windlass::core::id::Term;
 use windlass::embedded::Stores;
+use windlass_controller::PublishedEvents;
 use windlass_controller::api::HttpServerLimits;
-use windlass_controller::{EngineView, PublishedEvents};
 use windlass_store::journal::{BatchId, EventBatch, Position};
 
 use super::event_client::{EventStreamClient, StreamedEvent};
@@ -227,7 +227,7 @@ async fn pruned_position_is_refused_with_the_oldest_one() {
     // The journal keeps two snapshots, and what is behind the older.
     let views = controller.node.handle().views();
     let save = || {
-        let snapshot = views.look(EngineView::snapshot).expect("events are durable");
+        let snapshot = views.snapshot().expect("events are durable");
         stores.journal.save(snapshot)
     };
     save().await.expect("it saves");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass::core::engine::{CancelLevel, EngineRequest};
 use windlass::core::plan::{PlanBuilder, StepSpec};
-use windlass_controller::{EngineView, EventFollower, FollowLimits};
+use windlass_controller::{EventFollower, FollowLimits};
 use windlass_store::journal::{Journal, Position, RecordedEvent};
 
 use super::test_node::{TestJournal, TestNode, everything, journal, plan, run, start};
@@ -62,7 +62,7 @@ async fn follower_behind_the_node_buffer_reads_the_journal() {
     for n in 0..10 {
         ann.submit(run(n), &plan).await;
     }
-    let snapshot = ann.handle.views().look(EngineView::snapshot).expect("events are durable");
+    let snapshot = ann.handle.views().snapshot().expect("events are durable");
     journal.save(snapshot).await.expect("it saves");
     ann.submit(run(10), &plan).await;
     ann.crash(&*journal).await;
