@@ -51,7 +51,8 @@ impl<'a> LeaderSearch<'a> {
         &self.now
     }
 
-    /// Moves to the next address, after a pause. `None` if no controller answers, or the time is over.
+    /// Moves to the next address, after a pause. `None` if no controller answers, or the time is over; each given address
+    /// is asked before that.
     pub(super) fn advance(
         &mut self,
         miss: LeaderSearchMiss,
@@ -61,8 +62,10 @@ impl<'a> LeaderSearch<'a> {
         self.answered |= miss != LeaderSearchMiss::Unreachable;
         self.elsewhere += usize::from(miss == LeaderSearchMiss::LedElsewhere);
         let round = self.given.len().max(1);
-        let nobody_there = !self.answered && self.asked >= round;
-        if nobody_there || self.elsewhere >= round || elapsed >= PATIENCE {
+        // A leader that hangs may use up all of the time: the others are asked nevertheless.
+        let all_asked = self.asked >= round;
+        let is_over = all_asked && (!self.answered || elapsed >= PATIENCE);
+        if is_over || self.elsewhere >= round {
             return None;
         }
         let is_new_round = self.asked.is_multiple_of(round + 1);
@@ -126,6 +129,15 @@ mod tests {
     #[test]
     fn leader_that_must_not_be_followed_ends_the_search_at_once() {
         assert_eq!(asked(&["a"], 9, |_| LeaderSearchMiss::LedElsewhere), ["a"]);
+    }
+
+    #[test]
+    fn a_leader_that_hangs_does_not_keep_the_search_from_the_others() {
+        let given = places(&["a", "b"]);
+        let mut search = LeaderSearch::begin(&given, given[0].clone());
+        let hung = search.advance(LeaderSearchMiss::Unreachable, PATIENCE * 2);
+        assert_eq!((hung, search.place()), (Some(Duration::ZERO), &given[1]));
+        assert_eq!(search.advance(LeaderSearchMiss::Unreachable, PATIENCE * 4), None);
     }
 
     #[test]

@@ -197,3 +197,28 @@ fn database_crash_costs_no_run_and_no_delivery() {
     assert_eq!(attempts.len(), 1, "a delivery was spent: {attempts:?}");
     assert_eq!(fleet.project.lines("long").len(), 1, "it was not started again");
 }
+
+/// Whichever way the leader goes, a client that watches the run shows every line once.
+#[test]
+fn output_of_a_watched_run_is_complete_after_a_takeover() {
+    let chatty = "name: chatty\nsteps:\n  s: { run: 'for n in $(seq 40); do echo line $n; sleep 0.2; done' }\n";
+    // A request to a leader that hangs takes 45 seconds.
+    let slow = if is_deep() { &["stopped"][..] } else { &[] };
+    for how in ["killed", "ended"].iter().chain(slow) {
+        let mut fleet = ControllerFleet::start(2);
+        let _worker = fleet.worker("one", "");
+        fleet.project.file("p.yml", chatty);
+        let to = fleet.addresses();
+        let watching = fleet.project.start(&format!("submit p.yml --wait --to {to}"));
+        until("it prints", || watching.printed().contains("line 5"));
+        let leader = fleet.leader();
+        match *how {
+            "killed" => fleet.kill(leader),
+            "ended" => fleet.end(leader),
+            _ => fleet.stop(leader),
+        }
+        let ended = watching.ended();
+        let lines: Vec<&str> = ended.out.lines().filter(|line| line.contains("line ")).collect();
+        assert_eq!((ended.code, lines.len()), (Some(0), 40), "{how}: {ended:?}");
+    }
+}
