@@ -145,13 +145,17 @@ fn worker_is_ordered_to_kill_a_condemned_step() {
 }
 
 #[test]
-fn a_store_with_only_the_leaders_own_worker_needs_no_embargo() {
-    let mut crew = TestCluster::new().leader("own", 4, []);
-    crew.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
-    let bad = crew.run_id("bad");
-    crew.take_over_condemning(&[bad]);
-    assert_eq!(crew.engine.embargo_until(), None);
-    assert_eq!(crew.run_status("bad"), RunStatus::Failed);
+fn a_store_with_only_a_worker_in_the_leaders_process_needs_no_embargo() {
+    let alone = TestCluster::new().leader_in_process("own", 4, []);
+    // The worker of a node that another may replace goes on without it.
+    let replaceable = TestCluster::new().leader("own", 4, []);
+    for (mut crew, waits) in [(alone, false), (replaceable, true)] {
+        crew.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
+        let bad = crew.run_id("bad");
+        crew.take_over_condemning(&[bad]);
+        assert_eq!(crew.engine.embargo_until().is_some(), waits);
+        assert_eq!(crew.run_status("bad"), RunStatus::Failed);
+    }
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn step_that_must_not_start_twice_waits_only_if_the_lost_part_may_contain_its_ru
 
 #[test]
 fn store_without_other_workers_than_the_leaders_own_needs_no_embargo() {
-    let mut crew = TestCluster::new().leader("own", 4, []);
+    let mut crew = TestCluster::new().leader_in_process("own", 4, []);
     crew.take_over_at(Some("own"), TTL);
     crew.take_over_after(StoreHistory::Unproven);
     assert_eq!((crew.engine.embargo_until(), crew.engine.generation()), (None, 1));

@@ -159,6 +159,19 @@ impl TestCluster {
         self
     }
 
+    /// Adds the leading node's own worker, which ends with the leader's process.
+    pub(crate) fn leader_in_process<const N: usize>(
+        mut self,
+        name: &str,
+        slots: u32,
+        labels: [&str; N],
+    ) -> Self {
+        let home = WorkerLocality::SharedFate;
+        let mate = SessionWorker::new(FIRST_LEADER.0, name, slots, &labels, home);
+        self.register(name, mate).expect("the leader's own worker may join");
+        self
+    }
+
     /// Lets a worker join and request work at once.
     pub(crate) fn join<const N: usize>(&mut self, name: &str, slots: u32, labels: [&str; N]) {
         self.join_at(name, slots, labels, WorkerLocality::Apart).expect("the worker may join");

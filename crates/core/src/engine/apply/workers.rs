@@ -49,7 +49,7 @@ impl Engine {
 
     pub(super) fn apply_worker_registered(&mut self, event: &WorkerRegistered) {
         let WorkerRegistered { worker: id, name, incarnation, labels, slots, home, scope } = event;
-        self.met_others |= self.own != Some(*id) && *home != WorkerLocality::SameHost;
+        self.met_others |= *home == WorkerLocality::Apart;
         let worker = Worker {
             id: *id,
             name: name.clone(),

@@ -59,8 +59,8 @@ impl Engine {
         open.map(|run| run.id).collect()
     }
 
-    /// Returns when the last grant of a condemned run ends, if a takeover now finds such runs. The leader's own worker
-    /// does not begin a new incarnation before the former one has ended.
+    /// Returns when the last grant of a condemned run ends, if a takeover now finds such runs. A worker in the leader's
+    /// process does not begin a new incarnation before the former one has ended.
     pub(in crate::engine) fn condemned_embargo(&self) -> Option<Time> {
         let waits = self.met_others && !self.condemned_runs().is_empty();
         waits.then(|| self.embargo_from_now()).flatten()

@@ -46,7 +46,7 @@ pub struct Engine {
     pub(crate) generation: u16,
     /// The embargo while grants may be missing from the journal.
     pub(crate) embargo: GrantEmbargo,
-    /// Whether a worker other than the leader's own has ever registered.
+    /// Whether a worker has ever registered that does not end with the leader's process.
     pub(crate) met_others: bool,
     /// The leading node's own worker.
     pub(crate) own: Option<WorkerId>,
