@@ -9,6 +9,7 @@ use windlass_store::logs::LogStore as _;
 
 use super::super::spool::OutputSpool;
 use super::*;
+use crate::LinkError;
 
 /// Accepts everything and records the number of pieces in each request.
 #[derive(Debug, Default)]
@@ -209,4 +210,34 @@ async fn no_request_has_more_pieces_than_the_leader_accepts() {
     sender.shut_down();
     shipping.run(shutdown).await;
     assert_eq!(*link.0.lock().unwrap(), [LOG_CHUNKS_MAX, 500]);
+}
+
+/// A leader that cannot accept output now, and never says that it is pointless to try again.
+#[derive(Debug)]
+struct FullLeader;
+
+impl OutputLink for FullLeader {
+    fn ship(&self, _: Vec<LogChunk>) -> LinkFuture<'_, LogChunksReply> {
+        let (place, reason) = ("here".to_owned(), "no space left".to_owned());
+        Box::pin(async { Err(LinkError::Unreachable { place, reason }) })
+    }
+
+    fn fetch(&self, _: LogId, _: u64) -> LinkFuture<'_, LogPart> {
+        Box::pin(async { Ok(LogPart::default()) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn shipping_ends_after_a_shutdown_however_many_tries_it_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, shipping) =
+        SpooledLogs::open(folder.path().join("logs"), Arc::new(FullLeader)).unwrap();
+    logs.append(LOG, 0, b"kept\n".to_vec()).await.unwrap();
+    let (sender, shutdown) = ShutdownSender::new();
+    let shipping = tokio::spawn(shipping.run(shutdown));
+    sleep(Duration::from_mins(1)).await;
+    sender.shut_down();
+    let ended = tokio::time::timeout(SHIP_AFTER_SHUTDOWN + PAUSE_MAX, shipping).await;
+    ended.expect("it ends in time").unwrap();
+    assert!(logs.unsent().is_some(), "the output stays in the spool");
 }
