@@ -18,6 +18,8 @@ pub const AUDIT_TRAIL_MAX: usize = 1_000;
 pub enum AuditAction {
     /// A run was submitted.
     Submit,
+    /// An interrupted run was resumed.
+    Resume,
     /// A run was cancelled.
     Cancel,
     /// A worker joined, or started again.
@@ -36,6 +38,7 @@ pub enum AuditAction {
 
 word_set!(AuditAction {
     Submit => "submit",
+    Resume => "resume",
     Cancel => "cancel",
     Join => "join",
     Drain => "drain",

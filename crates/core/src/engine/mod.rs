@@ -8,7 +8,7 @@
 //! | folder | content |
 //! |---|---|
 //! | `request` | the requests, their answers and denials; calls, which are requests with the type of their answer |
-//! | `event` | the events, and their size in the journal |
+//! | `event` | the events, and their size in the journal; how far an interrupted run has come (`run_progress`) |
 //! | `rules` | the decisions; see the next table |
 //! | `apply` | what each event does to the state (`fold` has one arm per event); how a run leaves the queues (`interruption`); which steps become ready by it (`need_propagation`) |
 //! | `state` | runs, workers, leases and timers; the transition table of a step (`transition`); `invariants` |
@@ -26,7 +26,7 @@
 //! | `value_condition`, `idempotency` | whether a step's condition on values holds; which step runs under an idempotency key |
 //! | `credentials`, `audit` | tokens and worker credentials; the author of a change |
 //! | `value_access` | which large results a worker may fetch |
-//! | `interruption` | when a run is interrupted, because the process that it belongs to has ended |
+//! | `interruption`, `resume` | when a run is interrupted, because the process that it belongs to has ended; how it continues |
 //! | `condemned_runs` | runs that an operator condemned because the store cannot be folded with them |
 //! | `contacts`, `plain_session` | when each worker was last in contact; the session of a plain worker, restored from the state |
 //!
@@ -48,12 +48,12 @@ pub use config::{
 };
 pub use event::{
     CancelLevel, CancelReason, Event, LeaseEndKind, ReusedOutcome, RunOptions, RunOwner,
-    StepFollowUp, StepSettlement, UnplaceablePolicy,
+    RunProgress, StepBlocker, StepFollowUp, StepProgress, StepSettlement, UnplaceablePolicy,
 };
 pub use queue::lane::AGING;
 pub use request::{
     AnswerReader, EngineAnswer, EngineCall, EngineDecision, EngineRequest, RequestDenial,
-    SubmitRun, SubmitWarning,
+    ResumeRun, SubmitRun, SubmitWarning,
 };
 pub use rules::WorkerContacts;
 pub use state::engine::{Engine, EngineCounts};

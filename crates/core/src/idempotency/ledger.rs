@@ -177,7 +177,8 @@ impl IdempotencyLedger {
         })
     }
 
-    fn holds(&self, place: IdempotentStep) -> bool {
+    /// Returns whether a step holds its key.
+    pub(crate) fn holds(&self, place: IdempotentStep) -> bool {
         let page = self.bound.get(&place).and_then(|key| self.pages.get(key));
         page.and_then(|page| page.holder).is_some_and(|(holder, _)| holder == place)
     }

@@ -34,11 +34,11 @@ impl RunSealer {
     pub(super) fn learn(&mut self, position: u64, at: Time, event: &Event) {
         let Some(id) = event.run() else { return };
         if let Event::RunSubmitted(event::RunSubmitted { plan, .. }) = event {
-            let (first, last, steps) = (position, position, plan.step_count());
-            let (ended, archived, seal) = (None, 0, SealState::Open);
-            let run = UnsealedRun { first, last, steps, ended, archived, seal };
-            self.runs.insert(id, run);
+            self.runs.insert(id, UnsealedRun::begin(position, plan.step_count()));
             return;
+        }
+        if let Event::RunResumed(event::RunResumed { plan, .. }) = event {
+            return self.learn_resumed(id, position, plan.step_count());
         }
         // An event of a run whose submission is unknown came after its sealing: it is in the journal alone.
         let Some(run) = self.runs.get_mut(&id) else { return };
@@ -52,6 +52,15 @@ impl RunSealer {
             run.ended = Some(RunEnd { at, position });
         }
         run.last = position;
+    }
+
+    /// An interrupted run continues. The journal still has its earlier events, or the archive has them all.
+    fn learn_resumed(&mut self, id: RunId, position: u64, steps: u32) {
+        let begin = || UnsealedRun::begin(position, steps);
+        let run = self.runs.entry(id).or_insert_with(begin);
+        (run.last, run.ended, run.seal) = (position, None, SealState::Open);
+        self.to_archive.retain(|chosen| *chosen != id);
+        self.to_seal.retain(|chosen| *chosen != id);
     }
 
     fn learn_sealed(&mut self, id: RunId) {
@@ -192,9 +201,15 @@ impl RunSealer {
     fn archived(&mut self, id: RunId) {
         match self.runs.get(&id).map(|run| run.seal) {
             Some(SealState::Sealed) => self.settle(id),
-            Some(SealState::Open) if !self.to_seal.contains(&id) => self.to_seal.push_back(id),
+            Some(SealState::Open) if self.is_due_to_seal(id) => self.to_seal.push_back(id),
             Some(SealState::Open | SealState::Answered) | None => {}
         }
+    }
+
+    /// A run that was resumed while the archive was written is not sealed.
+    fn is_due_to_seal(&self, id: RunId) -> bool {
+        let at_rest = self.runs.get(&id).is_some_and(|run| run.ended.is_some());
+        at_rest && !self.to_seal.contains(&id)
     }
 
     pub(super) fn archive_finished(&mut self, id: RunId, outcome: MaintenanceOutcome) {
@@ -207,7 +222,7 @@ impl RunSealer {
         run.archived = run.archived.max(upto);
         if run.is_archived() {
             self.archived(id);
-        } else {
+        } else if run.ended.is_some() {
             self.to_archive.push_back(id);
         }
     }

@@ -5,7 +5,7 @@ use crate::time::Time;
 /// A run whose events the journal has to keep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnsealedRun {
-    /// The position of its submission.
+    /// The position of its submission, or of its resumption if it was sealed before.
     pub(super) first: u64,
     /// The position of its last event.
     pub(super) last: u64,
@@ -33,6 +33,12 @@ pub(super) enum SealState {
 }
 
 impl UnsealedRun {
+    /// A run whose first event in the journal is at this position.
+    pub(super) const fn begin(position: u64, steps: u32) -> Self {
+        let (first, last) = (position, position);
+        Self { first, last, steps, ended: None, archived: 0, seal: SealState::Open }
+    }
+
     pub(super) const fn is_archived(&self) -> bool {
         self.archived >= self.last
     }

@@ -14,8 +14,8 @@ use super::idempotency_keys::IdempotencyOriginJson;
 use super::utc_time::UtcTime;
 use crate::access::{AuditEntry, NewToken};
 use crate::engine::{
-    CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, RunOwner, StepFollowUp,
-    StepSettlement, UnplaceablePolicy, event,
+    CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, RunOwner, RunProgress,
+    StepFollowUp, StepSettlement, UnplaceablePolicy, event,
 };
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::idempotency::IdempotencyOrigin;
@@ -100,7 +100,7 @@ impl Event {
     }
 
     /// Every word that [`kind`](Self::kind) can return.
-    pub const KINDS: [&'static str; 31] = [
+    pub const KINDS: [&'static str; 32] = [
         "led",
         "worker_registered",
         "worker_lost",
@@ -114,6 +114,7 @@ impl Event {
         "run_ended",
         "run_sealed",
         "run_interrupted",
+        "run_resumed",
         "granted",
         "confirmed",
         "started",
@@ -150,6 +151,7 @@ impl Event {
             Self::RunEnded(_) => "run_ended",
             Self::RunSealed(_) => "run_sealed",
             Self::RunInterrupted(_) => "run_interrupted",
+            Self::RunResumed(_) => "run_resumed",
             Self::Granted(_) => "granted",
             Self::Confirmed(_) => "confirmed",
             Self::Started(_) => "started",
@@ -206,6 +208,7 @@ impl Event {
             | Self::RunEnded(_)
             | Self::RunSealed(_)
             | Self::RunInterrupted(_)
+            | Self::RunResumed(_)
             | Self::TokenCreated(_)
             | Self::TokenRevoked(_)
             | Self::Acted(_) => (None, None, None),
@@ -224,6 +227,7 @@ impl Event {
             Self::WorkerEnded(it) => json!({ "incarnation": it.incarnation.0 }),
             Self::Braked(it) => json!({ "late": it.late, "of": it.of }),
             Self::RunSubmitted(it) => run_submitted_json(&it.plan, &it.options, it.reused.len()),
+            Self::RunResumed(it) => run_resumed_json(&it.options, &it.progress),
             Self::RunCancelled(it) => run_cancelled_json(it.level, it.reason),
             Self::RunEnded(it) => json!({ "status": it.status.to_string() }),
             Self::Granted(event::Granted { seq, expires, .. }) => {
@@ -309,6 +313,17 @@ fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value
         },
         "timeout_ms": timeout.map(Span::as_millis),
         "owner": owner.map(owner_json),
+    })
+}
+
+/// Returns the data of a resumption. `restored` is the number of steps that had ended.
+fn run_resumed_json(options: &RunOptions, progress: &RunProgress) -> Value {
+    let ended = progress.steps.iter().filter(|step| step.status.is_terminal());
+    json!({
+        "interrupted_at": UtcTime(progress.interrupted_at).to_string(),
+        "restored": ended.count(),
+        "timeout_ms": options.timeout.map(Span::as_millis),
+        "owner": options.owner.map(owner_json),
     })
 }
 

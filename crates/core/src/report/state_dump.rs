@@ -35,9 +35,22 @@ impl Engine {
             self.generation, self.embargo, self.own, self.met_others, self.runs_seen
         )?;
         for run in self.run_ids.values().map(|run| &self.runs[*run]) {
-            let Run { id, order, options, open, failed, superseded, cancel, presence, .. } = run;
+            let Run {
+                id,
+                order,
+                options,
+                open,
+                failed,
+                superseded,
+                cancel,
+                presence,
+                resumed,
+                interrupted_at,
+                ..
+            } = run;
             let ends = (failed, superseded, cancel);
-            writeln!(text, "{id:?} {order} {options:?} {open} {ends:?} {presence:?}")?;
+            let interrupted = (presence, resumed, interrupted_at);
+            writeln!(text, "{id:?} {order} {options:?} {open} {ends:?} {interrupted:?}")?;
             for (at, step) in run.steps.iter().enumerate() {
                 writeln!(text, "  {at} {step:?}")?;
             }
@@ -63,7 +76,7 @@ impl Engine {
             let Worker { id, home, scope, drained, since, kinds, .. } = worker;
             writeln!(text, "{id} {home:?} {scope:?} {drained} {since} {kinds:?}")?;
         }
-        writeln!(text, "{:?} {:?}", self.sealed, self.owned_runs)?;
+        writeln!(text, "{:?} {:?} {:?}", self.sealed, self.owned_runs, self.resumable)?;
         writeln!(text, "{:?}", self.keys)?;
         writeln!(text, "{:?}", self.ledger)?;
         for (at, lane) in self.board.lanes.iter() {

@@ -4,7 +4,8 @@ use super::delivery_summary::DeliveryRecord;
 use super::run_summary::RunSummary;
 use super::step_summary::NONE;
 use crate::engine::{
-    CancelLevel, CancelReason, Event, ReusedOutcome, StepFollowUp, StepSettlement, event,
+    CancelLevel, CancelReason, Event, ReusedOutcome, RunOptions, StepFollowUp, StepProgress,
+    StepSettlement, event,
 };
 use crate::id::{StepIx, Term, WorkerId};
 use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
@@ -32,6 +33,7 @@ impl RunSummary {
                 self.status = RunStatus::Interrupted;
                 self.interrupted_at = Some(at);
             }
+            Event::RunResumed(it) => self.apply_resumed(at, it.options),
             Event::Granted(event) => self.apply_granted(at, event),
             Event::Started(it) => self.apply_started(at, it.step),
             Event::StopOrdered(it) => self.apply_stop(it.step, it.why),
@@ -73,6 +75,11 @@ impl RunSummary {
             self.gaps.push((self.last_event_at, at));
         }
         self.led = Some((term, own));
+    }
+
+    fn apply_resumed(&mut self, at: Time, options: RunOptions) {
+        self.gaps.extend(self.interrupted_at.take().map(|since| (since, at)));
+        (self.status, self.options) = (RunStatus::Running, options);
     }
 
     fn apply_cancelled(&mut self, at: Time, level: CancelLevel, reason: CancelReason) {
@@ -187,6 +194,14 @@ impl RunSummary {
         self.keep_output(taken.step, &taken.output);
         self.reused.insert(taken.step, taken.from);
         self.end_step(at, taken.step, StepStatus::Cached);
+    }
+
+    /// Applies the end of a step before its run was interrupted, if the events before the resumption are unknown.
+    pub(super) fn apply_restored(&mut self, at: Time, progress: &StepProgress) {
+        if progress.status.is_terminal() && self.plan.has_step(progress.step) {
+            self.keep_output(progress.step, &progress.output);
+            self.end_step(at, progress.step, progress.status);
+        }
     }
 
     fn keep_output(&mut self, step: StepIx, output: &StepOutput) {

@@ -90,8 +90,16 @@ impl RunSummary {
         summary
     }
 
-    /// Creates the summary from a submission event; `None` for other events.
+    /// Creates the summary from the first event of a run, its submission. A resumption stands for the events before it
+    /// if they are unknown. `None` for other events.
     pub fn from_submitted(at: Time, event: &Event) -> Option<Self> {
+        if let Event::RunResumed(event::RunResumed { run, plan, options, progress }) = event {
+            let mut summary = Self::new(at, *run, Arc::clone(plan), *options);
+            for step in &progress.steps {
+                summary.apply_restored(at, step);
+            }
+            return Some(summary);
+        }
         let Event::RunSubmitted(event::RunSubmitted { run, plan, options, reused }) = event else {
             return None;
         };

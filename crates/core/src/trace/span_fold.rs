@@ -29,6 +29,8 @@ struct OpenRunSpan {
     /// The time of the first delivery of each step that has not ended.
     steps: BTreeMap<StepIx, Time>,
     leases: BTreeMap<Fence, OpenLeaseSpan>,
+    /// When the run was interrupted, while it is.
+    interrupted: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -68,11 +70,30 @@ impl TraceSpanFold {
                 began: at,
                 steps: BTreeMap::new(),
                 leases: BTreeMap::new(),
+                interrupted: None,
             };
             let cached = |step| opened.step_span(step, at, StepStatus::Cached);
             let cached = reused.iter().map(|reused| cached(reused.step)).collect();
             self.runs.insert(*run, opened);
             return cached;
+        }
+        if let Event::RunResumed(event::RunResumed { run, plan, .. }) = event {
+            // A run that was sealed before has a second span from here.
+            let opened = || OpenRunSpan {
+                context: TraceContext::new(*run, self.parent),
+                plan: Arc::clone(plan),
+                began: at,
+                steps: BTreeMap::new(),
+                leases: BTreeMap::new(),
+                interrupted: None,
+            };
+            self.runs.entry(*run).or_insert_with(opened).interrupted = None;
+            return Vec::new();
+        }
+        if let Event::RunSealed(event::RunSealed { run }) = event {
+            // Only an interrupted run is still open.
+            let sealed = self.runs.remove(run);
+            return sealed.and_then(OpenRunSpan::interrupted_span).into_iter().collect();
         }
         if let Event::RunEnded(event::RunEnded { run, status }) = event {
             return self
@@ -96,6 +117,9 @@ impl OpenRunSpan {
         event: &Event,
         workers: &BTreeMap<WorkerId, Box<str>>,
     ) -> Vec<TraceSpan> {
+        if matches!(event, Event::RunInterrupted(_)) {
+            self.interrupted = Some(at);
+        }
         if let Event::Granted(event::Granted { step, attempt, delivery, worker, fence, .. }) = event
         {
             let (attempt, delivery, worker) = (*attempt, *delivery, *worker);
@@ -179,6 +203,12 @@ impl OpenRunSpan {
             status: step_span_status(status),
             attributes,
         }
+    }
+
+    /// Returns the span of a run that is sealed while it is interrupted.
+    fn interrupted_span(self) -> Option<TraceSpan> {
+        let at = self.interrupted?;
+        Some(self.run_span(at, RunStatus::Interrupted))
     }
 
     /// Returns the span of the run: from its submission to its end.

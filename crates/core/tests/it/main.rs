@@ -36,6 +36,7 @@ mod recalled_leases;
 mod reports;
 mod resilience;
 mod restarts;
+mod resumed_runs;
 mod retries;
 mod scheduling;
 mod session_worker;

@@ -398,6 +398,11 @@ impl TestCluster {
         engine
     }
 
+    /// Returns the events so far with their times.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = (Time, &Event)> {
+        self.times.iter().copied().zip(&self.journal)
+    }
+
     /// Returns an engine that has folded this many events of the journal.
     pub(crate) fn prefix(&self, events: usize) -> Engine {
         let mut engine = Engine::new(self.config);

@@ -7,7 +7,8 @@ use windlass_core::access::{
 };
 use windlass_core::engine::{
     CancelLevel, CancelReason, Event, LeaseEndKind, ProvenTime, ReusedOutcome, RunOptions,
-    RunOwner, StepFollowUp, StepSettlement, UnplaceablePolicy, event,
+    RunOwner, RunProgress, StepBlocker, StepFollowUp, StepProgress, StepSettlement,
+    UnplaceablePolicy, event,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::idempotency::IdempotencyOrigin;
@@ -29,7 +30,7 @@ const FENCE: Fence = Fence::new(u16::MAX, 12);
 const WORKER: WorkerId = WorkerId(u64::MAX);
 
 /// The number of event kinds.
-pub const EVENT_KINDS: usize = 31;
+pub const EVENT_KINDS: usize = 32;
 
 /// Returns the name of an event's kind. A new kind fails to compile here first; then add a sample, use it in the sample
 /// history and write the golden journal again.
@@ -48,6 +49,7 @@ pub const fn event_kind(event: &Event) -> &'static str {
         Event::RunEnded(_) => "RunEnded",
         Event::RunSealed(_) => "RunSealed",
         Event::RunInterrupted(_) => "RunInterrupted",
+        Event::RunResumed(_) => "RunResumed",
         Event::Granted(_) => "Granted",
         Event::Confirmed(_) => "Confirmed",
         Event::Started(_) => "Started",
@@ -163,8 +165,41 @@ fn runs() -> Vec<Event> {
         ended(RunStatus::Failed),
         ended(RunStatus::Cancelled),
         Event::RunInterrupted(event::RunInterrupted { run }),
+        Event::RunResumed(event::RunResumed {
+            run,
+            plan: plan(),
+            options: plain,
+            progress: progress(),
+        }),
         Event::RunSealed(event::RunSealed { run }),
     ]
+}
+
+fn progress() -> RunProgress {
+    let step = |status, blocker, output| StepProgress {
+        status,
+        blocker,
+        attempt: u16::MAX,
+        delivery: u16::MAX,
+        losses: u16::MAX,
+        fence: FENCE,
+        backoff: Span::millis(u64::MAX),
+        output,
+        ..StepProgress::fresh(STEP)
+    };
+    let text = StepOutput::Inline("{\"version\":\"1.2\"}".into());
+    RunProgress {
+        interrupted_at: Time::from_millis(u64::MAX),
+        failed: Some(STEP),
+        superseded: true,
+        steps: vec![
+            step(StepStatus::Succeeded, None, text),
+            step(StepStatus::Waiting, None, StepOutput::None),
+            step(StepStatus::Blocked, Some(StepBlocker::Failure(STEP)), StepOutput::None),
+            step(StepStatus::Blocked, Some(StepBlocker::NeedCouldNotRun(STEP)), StepOutput::None),
+            step(StepStatus::Skipped, Some(StepBlocker::Unplaceable), StepOutput::None),
+        ],
+    }
 }
 
 fn access() -> Vec<Event> {
@@ -199,6 +234,7 @@ fn acts() -> Vec<Event> {
     let acted = |by, act, about| Event::Acted(event::Acted { by, act, about });
     vec![
         acted(Principal::Local, AuditAction::Submit, AuditSubject::Run(RUN)),
+        acted(Principal::Local, AuditAction::Resume, AuditSubject::Run(RUN)),
         acted(Principal::TokenFile, AuditAction::Cancel, AuditSubject::Run(RUN)),
         acted(Principal::Worker { id: WORKER }, AuditAction::Join, worker()),
         acted(by_token(), AuditAction::Drain, worker()),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windlass_core::access::{AccessScope, NewToken, Principal, SecretDigest};
 use windlass_core::engine::{
-    CancelLevel, Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime,
-    ReusedOutcome, StoreHistory, SubmitRun, event,
+    CancelLevel, Engine, EngineAnswer, EngineConfig, EngineRequest, Event, ProvenTime, ResumeRun,
+    ReusedOutcome, RunOwner, StoreHistory, SubmitRun, event,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput};
@@ -27,6 +27,7 @@ const TTL: Span = Span::secs(15);
 const ALPHA: WorkerId = WorkerId(1);
 const BETA: WorkerId = WorkerId(2);
 const GAMMA: WorkerId = WorkerId(3);
+const DELTA: WorkerId = WorkerId(4);
 /// The most rounds; no run of the history needs as many.
 const ROUNDS_MAX: usize = 50;
 
@@ -49,6 +50,7 @@ pub fn sample_history() -> SampleHistory {
     story.a_worker_comes_back_too_late();
     story.workers_leave_and_vanish();
     story.what_is_done_once_is_waited_for_and_taken_over();
+    story.a_run_is_interrupted_and_resumed();
     story.a_run_is_left_open();
     story.keys_are_handed_out_and_taken_back();
     SampleHistory { batches: story.batches, state: story.engine.dump() }
@@ -173,6 +175,29 @@ impl SampleHistoryBuilder {
         let output = StepOutput::Inline("{\"url\":\"https://registry.example/ship/1.2\"}".into());
         self.finish((first, "publish"), Outcome { output, ..Outcome::exit(0) });
         self.submit(10, release(), Vec::new());
+    }
+
+    fn a_run_is_interrupted_and_resumed(&mut self) {
+        self.join(DELTA, 2);
+        let plan = ship();
+        let owner = |worker| RunOwner { worker, incarnation: Incarnation(1), shares: false };
+        let run = RunId::new(START, 11);
+        let mut submit = SubmitRun::new(run, plan);
+        submit.options.owner = Some(owner(DELTA));
+        self.ask(EngineRequest::Submit(submit));
+        self.exchange(DELTA);
+        let output = StepOutput::Inline("{\"findings\":0}".into());
+        self.finish((run, "lint"), Outcome { output, ..Outcome::exit(0) });
+        self.exchange(DELTA);
+        let incarnation = Incarnation(1);
+        self.ask(EngineRequest::GuardEnded { worker: DELTA, incarnation, started: Vec::new() });
+        self.crew.remove(&DELTA);
+        self.ask(EngineRequest::Seal { run });
+        let events = self.batches.iter().flatten().map(|it| (it.at, &it.event));
+        let of_run = events.filter(|(_, event)| event.run() == Some(run));
+        let resume = ResumeRun::from_events(of_run).expect("the run is interrupted");
+        self.ask(EngineRequest::Resume(resume.owned_by(Some(owner(ALPHA)))));
+        self.run_all_steps(&Outcome::exit(0));
     }
 
     fn keys_are_handed_out_and_taken_back(&mut self) {

@@ -229,6 +229,7 @@ fn incarnation_of(request: &EngineRequest) -> Option<Incarnation> {
         | EngineRequest::Embargo { .. }
         | EngineRequest::Exchange(_)
         | EngineRequest::Submit(_)
+        | EngineRequest::Resume(_)
         | EngineRequest::Cancel { .. }
         | EngineRequest::Condemn { .. }
         | EngineRequest::NoMoreWorkers { .. }

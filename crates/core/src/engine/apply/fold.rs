@@ -61,6 +61,7 @@ impl Engine {
             Event::RunEnded(event) => self.apply_run_ended(event)?,
             Event::RunSealed(event) => self.run_sealed(event.run)?,
             Event::RunInterrupted(event) => self.run_interrupted(event.run)?,
+            Event::RunResumed(event) => self.apply_run_resumed(event)?,
             Event::Granted(event) => self.apply_granted(event)?,
             Event::Confirmed(event) => self.apply_confirmed(event)?,
             Event::Started(event) => self.apply_started(event)?,

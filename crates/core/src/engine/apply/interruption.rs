@@ -1,9 +1,15 @@
-//! The owner of a run ends: the run leaves the queues, and is interrupted when its last lease has ended.
+//! The owner of a run ends: the run leaves the queues, and is interrupted when its last lease has ended. It is resumed:
+//! the run is built again from its progress.
+
+use std::collections::BTreeMap;
 
 use super::ApplyError;
+use crate::engine::event::RunResumed;
 use crate::engine::state::engine::{DeferredWork, Engine};
-use crate::engine::state::run::RunPresence;
-use crate::id::{Incarnation, RunId, StepIx, WorkerId};
+use crate::engine::state::run::{Run, RunPresence, SpentLease};
+use crate::engine::state::timer::EngineTimer;
+use crate::engine::state::transition::IllegalStepChange;
+use crate::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
 use crate::outcome::RunStatus;
 use crate::planted_bugs::PlantedBug;
 use crate::slab::{LaneIx, RunIx};
@@ -46,6 +52,7 @@ impl Engine {
     pub(super) fn run_interrupted(&mut self, id: RunId) -> Result<(), ApplyError> {
         let run_ix = self.run_ix(id)?;
         self.runs[run_ix].status = RunStatus::Interrupted;
+        self.runs[run_ix].interrupted_at = self.now;
         self.leave_queues(run_ix);
         self.forget_run(run_ix);
         self.no_more_workers.remove(&id);
@@ -53,8 +60,60 @@ impl Engine {
         Ok(())
     }
 
+    pub(super) fn apply_run_resumed(&mut self, event: &RunResumed) -> Result<(), ApplyError> {
+        let RunResumed { run: id, plan, options, progress } = event;
+        let spent = self.take_interrupted_run(*id);
+        let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
+        let run = Run { spent, ..run.resumed(progress)? };
+        let run_ix = self.insert_run(run);
+        for step in &progress.steps {
+            self.fences = self.fences.max(step.fence.count());
+        }
+        for step in plan.nodes().filter(|node| plan.needs(*node).is_empty()) {
+            self.check_needs(run_ix, step)?;
+        }
+        for step in progress.steps.iter().filter(|step| step.status.is_terminal()) {
+            self.node_ended(run_ix, step.step)?;
+        }
+        if progress.failed.is_some() && !options.keep_going {
+            self.stop_run(run_ix);
+        }
+        Ok(())
+    }
+
+    /// Removes an interrupted run, if the engine still has it. Returns its leases of which a late report may come.
+    pub(in crate::engine) fn take_interrupted_run(
+        &mut self,
+        id: RunId,
+    ) -> BTreeMap<Fence, SpentLease> {
+        self.resumable.forget(id);
+        match self.run_ids.get(&id).copied() {
+            Some(run_ix) => self.remove_run(run_ix).spent,
+            None => self.sealed.take_run(id),
+        }
+    }
+
+    /// Continues with a step that had begun before its run was interrupted: after the rest of its back-off, and when it
+    /// has its key again.
+    pub(super) fn continue_step(
+        &mut self,
+        run_ix: RunIx,
+        step: StepIx,
+    ) -> Result<(), IllegalStepChange> {
+        let run = &self.runs[run_ix];
+        let since = run.step(step).since;
+        if since > self.now {
+            self.timers.set(since, EngineTimer::Retry(run_ix, step));
+        } else if run.spec(step).idempotency.is_some() {
+            self.settle_later(run_ix, step);
+        } else {
+            self.make_ready(run_ix, step)?;
+        }
+        Ok(())
+    }
+
     /// Takes the steps of a run from their keys without a result. Steps of other runs that wait request the keys again.
-    fn withdraw_keys(&mut self, run_ix: RunIx) {
+    pub(in crate::engine) fn withdraw_keys(&mut self, run_ix: RunIx) {
         if self.config.bugs.on(PlantedBug::InterruptedRunKeepsKey) {
             return;
         }

@@ -150,6 +150,10 @@ impl Engine {
             // A join has no lease and no decision: its end follows from its cells and is not an event.
             return Ok(self.end_join(run_ix, node));
         };
+        if done && run.step(node).has_begun() {
+            self.continue_step(run_ix, node)?;
+            return Ok(false);
+        }
         let keeps = if condition == StatusCondition::Success { hindered } else { failed };
         match (condition, done, keeps) {
             (StatusCondition::Success, _, true) | (StatusCondition::Failure, true, false) => {

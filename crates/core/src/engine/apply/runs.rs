@@ -19,17 +19,7 @@ impl Engine {
     pub(super) fn apply_run_submitted(&mut self, event: &RunSubmitted) -> Result<(), ApplyError> {
         let RunSubmitted { run: id, plan, options, reused } = event;
         let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
-        let deadline = run.options.timeout.map(|timeout| self.now + timeout);
-        self.nodes += run.steps.len();
-        self.plan_bytes += plan.bytes();
-        self.runs_seen += 1;
-        let run_ix = self.runs.insert(run);
-        self.run_ids.insert(*id, run_ix);
-        self.owned_runs.extend(options.owner.map(|owner| (owner.worker, run_ix)));
-        self.enter_queues(run_ix);
-        if let Some(deadline) = deadline {
-            self.timers.set(deadline, EngineTimer::RunDeadline(run_ix));
-        }
+        let run_ix = self.insert_run(run);
         for reuse in reused {
             self.runs[run_ix].step_mut(reuse.step).change(StepChange::Reused)?;
             if reuse.output != StepOutput::None {
@@ -43,6 +33,22 @@ impl Engine {
             self.node_ended(run_ix, reuse.step)?;
         }
         Ok(())
+    }
+
+    /// Adds a run that begins or continues to the engine and to the queues.
+    pub(super) fn insert_run(&mut self, run: Run) -> RunIx {
+        let (id, options) = (run.id, run.options);
+        self.nodes += run.steps.len();
+        self.plan_bytes += run.plan.bytes();
+        self.runs_seen += 1;
+        let run_ix = self.runs.insert(run);
+        self.run_ids.insert(id, run_ix);
+        self.owned_runs.extend(options.owner.map(|owner| (owner.worker, run_ix)));
+        self.enter_queues(run_ix);
+        if let Some(timeout) = options.timeout {
+            self.timers.set(self.now + timeout, EngineTimer::RunDeadline(run_ix));
+        }
+        run_ix
     }
 
     /// Declares a run's locks and finds its lanes.
@@ -124,13 +130,22 @@ impl Engine {
 
     pub(in crate::engine) fn run_sealed(&mut self, id: RunId) -> Result<(), ApplyError> {
         let run_ix = self.run_ix(id)?;
-        self.run_ids.remove(&id);
-        let run = self.runs.remove(run_ix);
+        let run = self.remove_run(run_ix);
         self.sealed.remember_run(&run);
+        if run.status == RunStatus::Interrupted {
+            self.resumable.remember(&run);
+        }
+        Ok(())
+    }
+
+    /// Removes a run that is at rest from the engine.
+    pub(in crate::engine) fn remove_run(&mut self, run_ix: RunIx) -> Run {
+        let run = self.runs.remove(run_ix);
+        self.run_ids.remove(&run.id);
         self.nodes -= run.steps.len();
         self.plan_bytes -= run.plan.bytes();
         self.forget_run(run_ix);
-        Ok(())
+        run
     }
 
     /// Drops deferred work and timers of a run. A standby applies events without deciding, so these must not pile up.

@@ -11,6 +11,9 @@ const EVENT_FRAME: usize = 128;
 /// Bytes of a reused outcome without its output: a step, a run and a kind.
 const REUSED_FRAME: usize = 24;
 
+/// Bytes of the progress of a step without its output: nine numbers and kinds.
+const PROGRESS_FRAME: usize = 56;
+
 /// Bytes of a label without its text: its length.
 const LABEL_FRAME: usize = 10;
 
@@ -26,6 +29,11 @@ impl Event {
             Self::RunSubmitted(event::RunSubmitted { plan, reused, .. }) => {
                 let reused = reused.iter().map(|it| REUSED_FRAME + output_bytes(&it.output));
                 plan.encoded_max() + reused.sum::<usize>()
+            }
+            Self::RunResumed(event::RunResumed { plan, progress, .. }) => {
+                let steps = progress.steps.iter();
+                let steps = steps.map(|step| PROGRESS_FRAME + output_bytes(&step.output));
+                plan.encoded_max() + steps.sum::<usize>()
             }
             Self::WorkerRegistered(event::WorkerRegistered { name, labels, .. }) => {
                 let labels = labels.iter().map(|label| LABEL_FRAME + label.len());

@@ -39,6 +39,8 @@ pub enum Event {
     RunSealed(event::RunSealed),
     /// The owner of a run has ended, and the run waits to be resumed.
     RunInterrupted(event::RunInterrupted),
+    /// An interrupted run continues.
+    RunResumed(event::RunResumed),
     /// A worker got a lease.
     Granted(event::Granted),
     /// A lease of an earlier term continues.
@@ -94,6 +96,7 @@ impl Event {
             | Self::RunEnded(event::RunEnded { run, .. })
             | Self::RunSealed(event::RunSealed { run })
             | Self::RunInterrupted(event::RunInterrupted { run })
+            | Self::RunResumed(event::RunResumed { run, .. })
             | Self::Granted(event::Granted { run, .. })
             | Self::Confirmed(event::Confirmed { run, .. })
             | Self::Started(event::Started { run, .. })
@@ -150,7 +153,7 @@ macro_rules! for_each_event {
 for_each_event! {
     Led WorkerRegistered WorkerLost WorkerReturned WorkerDrained
     WorkerEnded WorkerForgotten Braked RunSubmitted RunCancelled
-    RunEnded RunSealed RunInterrupted Granted Confirmed Started
+    RunEnded RunSealed RunInterrupted RunResumed Granted Confirmed Started
     StopOrdered LeaseEnded BackoffEnded ConditionHeld StepSettled
     LateOutcome LockForced WorkerEnrolled WorkerRevoked TokenCreated
     TokenRevoked Acted KeyTaken KeyAwaited KeyRecalled

@@ -6,6 +6,7 @@ mod event_type;
 mod leader;
 mod lease;
 mod run;
+mod run_progress;
 mod step;
 mod worker;
 
@@ -18,8 +19,9 @@ pub use lease::{
 };
 pub use run::{
     CancelLevel, CancelReason, ReusedOutcome, RunCancelled, RunEnded, RunInterrupted, RunOptions,
-    RunOwner, RunSealed, RunSubmitted, UnplaceablePolicy,
+    RunOwner, RunResumed, RunSealed, RunSubmitted, UnplaceablePolicy,
 };
+pub use run_progress::{RunProgress, StepBlocker, StepProgress};
 pub use step::{
     BackoffEnded, ConditionHeld, KeyAwaited, KeyRecalled, KeyTaken, StepSettled, StepSettlement,
 };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::event::RunProgress;
 use crate::id::{Incarnation, RunId, StepIx, WorkerId};
 use crate::outcome::{RunStatus, StepOutput};
 use crate::plan::Plan;
@@ -55,6 +56,20 @@ pub struct RunSealed {
 pub struct RunInterrupted {
     /// The run's id.
     pub run: RunId,
+}
+
+/// An interrupted run continues under another owner. Its earlier events precede this one, in the journal or in the
+/// archive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// The run's id.
+    pub run: RunId,
+    /// The plan that the run executes.
+    pub plan: Arc<Plan>,
+    /// The options from now on: the timeout is the rest of it.
+    pub options: RunOptions,
+    /// The state in which the run continues.
+    pub progress: RunProgress,
 }
 
 /// The options of a run.

@@ -3,7 +3,7 @@
 use crate::access::{NewToken, Principal, SecretDigest};
 use crate::engine::event::{CancelLevel, UnplaceablePolicy};
 use crate::engine::request::{
-    EngineAnswer, EngineRequest, RequestDenial, SubmitRun, SubmitWarning,
+    EngineAnswer, EngineRequest, RequestDenial, ResumeRun, SubmitRun, SubmitWarning,
 };
 use crate::engine::rules::WorkerContacts;
 use crate::id::{Fence, Incarnation, RunId, TokenId, WorkerId};
@@ -62,6 +62,11 @@ impl EngineCall<Result<Vec<SubmitWarning>, RequestDenial>> {
     /// Submits a run.
     pub fn submit(submit: SubmitRun) -> Self {
         Self { request: EngineRequest::Submit(submit), read: submitted }
+    }
+
+    /// Resumes an interrupted run.
+    pub fn resume(resume: ResumeRun) -> Self {
+        Self { request: EngineRequest::Resume(resume), read: submitted }
     }
 }
 

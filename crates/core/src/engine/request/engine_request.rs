@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{NewToken, Principal, SecretDigest};
 use crate::engine::event::{CancelLevel, Event, ReusedOutcome, RunOptions, UnplaceablePolicy};
+use crate::engine::request::ResumeRun;
 use crate::engine::rules::WorkerContacts;
 use crate::engine::takeover::store_history::StoreHistory;
 use crate::engine::takeover::takeover_gap::ProvenTime;
@@ -52,6 +53,8 @@ pub enum EngineRequest {
     },
     /// A client submits a run.
     Submit(SubmitRun),
+    /// A client resumes an interrupted run.
+    Resume(ResumeRun),
     /// A client cancels a run.
     Cancel {
         /// The run.
@@ -133,7 +136,8 @@ impl EngineRequest {
         match self {
             Self::OnBehalfOf { request, .. } => request.submitted(),
             Self::Submit(submit) => Some(submit.run),
-            Self::Cancel { .. }
+            Self::Resume(_)
+            | Self::Cancel { .. }
             | Self::Condemn { .. }
             | Self::NoMoreWorkers { .. }
             | Self::Seal { .. }
@@ -158,6 +162,7 @@ impl EngineRequest {
         match self {
             Self::OnBehalfOf { request, .. } => request.run(),
             Self::Submit(submit) => Some(submit.run),
+            Self::Resume(resume) => Some(resume.run),
             Self::Cancel { run, .. }
             | Self::Condemn { run }
             | Self::NoMoreWorkers { run, .. }
@@ -282,6 +287,17 @@ pub enum RequestDenial {
     /// The run has not ended and cannot be sealed.
     #[error("run {0} has not ended")]
     RunNotEnded(RunId),
+    /// The run waits to be resumed.
+    #[error("run {0} is interrupted: resume it instead of submitting it again")]
+    RunInterrupted(RunId),
+    /// The run is not interrupted, so it cannot be resumed.
+    #[error("run {0} is not interrupted, so it cannot be resumed")]
+    RunNotInterrupted(RunId),
+    /// The progress is that of an earlier interruption, or does not fit the plan.
+    #[error(
+        "the progress of run {0} does not fit its last interruption: read the events of the run again"
+    )]
+    BadProgress(RunId),
     /// The owner of the run has not registered, or has ended.
     #[error(
         "worker {worker} ({incarnation}) has not registered, or has ended: it cannot own a run"

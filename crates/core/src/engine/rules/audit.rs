@@ -79,6 +79,9 @@ fn request_subject(request: &EngineRequest) -> Option<(AuditAction, RequestSubje
         EngineRequest::Submit(submit) => {
             Some((AuditAction::Submit, RequestSubject::Run(submit.run)))
         }
+        EngineRequest::Resume(resume) => {
+            Some((AuditAction::Resume, RequestSubject::Run(resume.run)))
+        }
         EngineRequest::Cancel { run, .. } => Some((AuditAction::Cancel, RequestSubject::Run(*run))),
         EngineRequest::Register(register) | EngineRequest::Join { register, .. } => {
             Some((AuditAction::Join, RequestSubject::Worker(register.worker)))

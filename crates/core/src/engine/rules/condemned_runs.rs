@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use crate::engine::apply::ApplyError;
 use crate::engine::event::{self, CancelReason, Event, StepFollowUp};
 use crate::engine::state::engine::{DeferredWork, Engine};
-use crate::engine::state::run::{Run, RunForm};
+use crate::engine::state::run::{Run, RunForm, RunPresence};
 use crate::id::{Fence, RunId, StepIx};
 use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
 use crate::slab::RunIx;
@@ -77,9 +77,7 @@ impl Engine {
             return Ok(false);
         };
         let Some(run_ix) = self.run_ids.get(&run).copied() else {
-            let Event::RunSubmitted(event) = event else { return Ok(false) };
-            self.condemned_submitted(event);
-            return Ok(true);
+            return Ok(self.condemned_began(event));
         };
         match event {
             Event::RunCancelled(event::RunCancelled { level, reason, .. }) => {
@@ -88,6 +86,15 @@ impl Engine {
                 if *reason == CancelReason::Condemned {
                     self.cancel_condemned_run(run_ix);
                 }
+            }
+            Event::RunInterrupted(_) => {
+                self.runs[run_ix].status = RunStatus::Interrupted;
+                self.runs[run_ix].interrupted_at = self.now;
+                self.withdraw_keys(run_ix);
+            }
+            Event::RunResumed(event) => {
+                self.remove_run(run_ix);
+                self.condemned_resumed(event);
             }
             Event::RunEnded(event::RunEnded { status, .. }) => {
                 self.runs[run_ix].status = *status;
@@ -119,20 +126,54 @@ impl Engine {
         Ok(true)
     }
 
+    /// Lists a run that begins or continues. Returns false if the event is another one.
+    fn condemned_began(&mut self, event: &Event) -> bool {
+        if let Event::RunSubmitted(event) = event {
+            self.condemned_submitted(event);
+        } else if let Event::RunResumed(event) = event {
+            self.condemned_resumed(event);
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Lists a run without building it.
     fn condemned_submitted(&mut self, event: &event::RunSubmitted) {
         let event::RunSubmitted { run: id, plan, options, reused } = event;
         let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
-        self.nodes += run.steps.len();
-        self.plan_bytes += plan.bytes();
-        self.runs_seen += 1;
-        let run_ix = self.runs.insert(Run { form: RunForm::Hollow, ..run });
-        self.run_ids.insert(*id, run_ix);
+        let run_ix = self.list_condemned_run(run);
         for reuse in reused {
             self.keep_output(run_ix, reuse.step, &reuse.output);
             self.condemned_step_ended(run_ix, reuse.step, StepStatus::Cached);
         }
         self.normalize_condemned_run(run_ix);
+    }
+
+    /// Lists an interrupted run that continues, without building it.
+    fn condemned_resumed(&mut self, event: &event::RunResumed) {
+        let event::RunResumed { run: id, plan, options, progress } = event;
+        self.take_interrupted_run(*id);
+        let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
+        let run_ix = self.list_condemned_run(Run { resumed: true, ..run });
+        for step in &progress.steps {
+            self.fences = self.fences.max(step.fence.count());
+            self.keep_output(run_ix, step.step, &step.output);
+            if step.status.is_terminal() {
+                self.condemned_step_ended(run_ix, step.step, step.status);
+            }
+        }
+        self.normalize_condemned_run(run_ix);
+    }
+
+    fn list_condemned_run(&mut self, run: Run) -> RunIx {
+        self.nodes += run.steps.len();
+        self.plan_bytes += run.plan.bytes();
+        self.runs_seen += 1;
+        let id = run.id;
+        let run_ix = self.runs.insert(Run { form: RunForm::Hollow, ..run });
+        self.run_ids.insert(id, run_ix);
+        run_ix
     }
 
     /// Empties a run that was built, so that the same is left as [`fold_hollow`](Self::fold_hollow) makes of its
@@ -155,6 +196,7 @@ impl Engine {
     /// Brings a hollow run into the form that it has on every node.
     fn normalize_condemned_run(&mut self, run_ix: RunIx) {
         let run = &mut self.runs[run_ix];
+        run.presence = RunPresence::Away;
         let ended = run.status.is_terminal();
         let plan = run.plan.clone();
         for (node, state) in plan.nodes().zip(&mut run.steps) {

@@ -89,6 +89,7 @@ impl Engine {
                 self.guard_ended(out, worker, incarnation, &started).into()
             }
             EngineRequest::Submit(submit) => self.submit(out, submit).into(),
+            EngineRequest::Resume(resume) => self.resume(out, resume).into(),
             EngineRequest::Cancel { run, level } => self.cancel(out, run, level).into(),
             EngineRequest::Condemn { run } => self.condemn(out, run).into(),
             EngineRequest::NoMoreWorkers { run, unplaceable } => {

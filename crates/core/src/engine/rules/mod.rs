@@ -15,6 +15,7 @@ mod outcome_verdict;
 mod plain_session;
 mod preferences;
 mod register;
+mod resume;
 mod settlement;
 pub(in crate::engine) mod submit;
 mod take_back;

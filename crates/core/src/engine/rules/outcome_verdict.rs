@@ -84,6 +84,9 @@ impl Engine {
         let is_newest =
             state.fence == at.fence || self.config.bugs.on(PlantedBug::OvertakenReportCounts);
         let waits = state.status == StepStatus::Ready && !state.settling;
+        // A step without its key must not complete it.
+        let keyed = run.spec(at.step).idempotency.is_some();
+        let waits = waits && (run.is_queued() || !keyed);
         (is_newest && waits && !run.bars_start(run.spec(at.step).condition)).then_some(run_ix)
     }
 

@@ -46,6 +46,9 @@ impl Engine {
         if self.is_condemned(submit.run) {
             return Some(RequestDenial::RunEnded(submit.run));
         }
+        if self.resumable.get(submit.run).is_some() {
+            return Some(RequestDenial::RunInterrupted(submit.run));
+        }
         let owner = submit.options.owner;
         let denial = self.owner_denial(owner).or_else(|| self.size_denial(&submit.plan, owner));
         if denial.is_some() {
@@ -86,6 +89,15 @@ impl Engine {
         if active + more > max {
             return Some(RequestDenial::TooManyBytes { active, more, max });
         }
+        self.queue_denial(plan, owner)
+    }
+
+    /// Checks whether the run exceeds a limit of the queues.
+    pub(super) fn queue_denial(
+        &self,
+        plan: &Plan,
+        owner: Option<RunOwner>,
+    ) -> Option<RequestDenial> {
         let (active, more) = (self.board.lock_uses, plan.lock_uses());
         let max = self.config.lock_uses_max;
         if active + more > max {
@@ -99,7 +111,7 @@ impl Engine {
         (active + more > max).then_some(RequestDenial::TooManyDemands { active, more, max })
     }
 
-    fn warnings(&self, run: RunId) -> Vec<SubmitWarning> {
+    pub(super) fn warnings(&self, run: RunId) -> Vec<SubmitWarning> {
         let run = &self.runs[self.run_ids[&run]];
         let slots = locks_of(&run.plan).filter_map(|(name, declared)| {
             let lock = &self.board.locks[self.board.lock_ids[name]];

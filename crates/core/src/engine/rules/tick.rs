@@ -168,6 +168,11 @@ impl Engine {
             return;
         };
         if state.status == StepStatus::Waiting && state.attempt > 1 && state.since <= self.now {
+            // A run that was interrupted has lost its keys.
+            let keyed = run.spec(step).idempotency.is_some();
+            if keyed && !self.ledger.holds((run_ix, step)) {
+                return self.begin_step(out, run_ix, step);
+            }
             let run = run.id;
             self.emit(out, event::BackoffEnded { run, step });
         }

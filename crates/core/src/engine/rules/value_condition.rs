@@ -13,13 +13,13 @@ use crate::plan::ValueCondition;
 const VALUE_FRAME: usize = 48;
 
 impl Run {
-    /// Returns whether a step waits only for its condition on values.
+    /// Returns whether a step waits only for its condition on values, or for its key. A step that had begun when its run
+    /// was interrupted requests its key again.
     pub(in crate::engine) fn awaits_value_condition(&self, step: StepIx) -> bool {
         let state = self.step(step);
         state.status == StepStatus::Waiting
             && state.remaining == 0
-            && state.attempt == 1
-            && state.delivery == 0
+            && (!state.has_begun() || self.spec(step).idempotency.is_some())
             && self.spec(step).is_decided_after_needs()
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::interrupted_runs::SealedInterruptedRuns;
 use super::lease::Lease;
 use super::run::Run;
 use super::sealed_leases::SealedLeases;
@@ -59,6 +60,8 @@ pub struct Engine {
     pub(crate) owned_runs: BTreeSet<(WorkerId, RunIx)>,
     /// Leases of sealed runs that were given up.
     pub(crate) sealed: SealedLeases,
+    /// Sealed runs that can be resumed.
+    pub(crate) resumable: SealedInterruptedRuns,
     /// Nodes of all runs that are not sealed.
     pub(crate) nodes: usize,
     /// The size of their plans in bytes. Recomputed when a snapshot is read.
@@ -179,6 +182,7 @@ impl Engine {
             runs_seen: 0,
             owned_runs: BTreeSet::new(),
             sealed: SealedLeases::default(),
+            resumable: SealedInterruptedRuns::default(),
             nodes: 0,
             plan_bytes: 0,
             workers: Slab::default(),

@@ -124,8 +124,9 @@ impl Engine {
             }
             let state = self.runs.get(run).map(|run| run.step(step));
             let begun = state.is_some_and(|it| it.attempt > 1 || it.status != StepStatus::Waiting);
+            let waits = state.is_some_and(|it| it.status == StepStatus::Waiting);
             let open = state.is_some_and(|it| !it.status.is_terminal());
-            found.check(open && begun == at_it, "I23 once", || {
+            found.check(open && if at_it { begun } else { waits }, "I23 once", || {
                 format!("step {step} of run {run} is {state:?} and at its key: {at_it}")
             });
         }

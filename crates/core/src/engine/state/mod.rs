@@ -1,6 +1,7 @@
 //! The state of the engine: what it knows about runs, workers and leases.
 
 pub(crate) mod engine;
+pub(crate) mod interrupted_runs;
 pub(crate) mod invariants;
 pub(crate) mod lease;
 pub(crate) mod run;

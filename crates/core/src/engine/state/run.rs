@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::transition::{IllegalStepChange, StepChange, next_status};
-use crate::engine::event::{CancelLevel, CancelReason, RunOptions, StepSettlement};
+use crate::engine::event::{
+    CancelLevel, CancelReason, RunOptions, RunProgress, StepBlocker, StepProgress, StepSettlement,
+};
 use crate::id::{Fence, RunId, SpecIx, StepIx, WorkerId};
 use crate::outcome::{RunStatus, StepOutput, StepStatus};
 use crate::plan::{Plan, StatusCondition, StepSpec};
 use crate::slab::{LaneIx, LeaseIx};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Why the end of a node keeps its dependents from running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,17 +22,6 @@ pub(crate) enum NeedBlocker {
     Failed(StepIx),
     /// This step, the root cause, matched no worker.
     CouldNotRun(StepIx),
-}
-
-/// What keeps a step from running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum StepBlocker {
-    /// This step failed: the root cause of a failed need, or the step whose failure stopped the run.
-    Failure(StepIx),
-    /// A need could not run; the root cause is this step.
-    NeedCouldNotRun(StepIx),
-    /// The step itself matches no worker.
-    Unplaceable,
 }
 
 impl From<NeedBlocker> for StepBlocker {
@@ -72,9 +63,14 @@ impl StepState {
 
     pub(crate) const fn cause(&self) -> Option<StepIx> {
         match self.blocker {
-            Some(StepBlocker::Failure(cause) | StepBlocker::NeedCouldNotRun(cause)) => Some(cause),
-            Some(StepBlocker::Unplaceable) | None => None,
+            Some(blocker) => blocker.cause(),
+            None => None,
         }
+    }
+
+    /// Returns whether the step was delivered, or a former attempt was.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.attempt > 1 || self.delivery > 0
     }
 
     /// Returns whether a need failed. A need that could not run did not fail.
@@ -87,27 +83,29 @@ impl StepState {
         matches!(self.blocker, Some(StepBlocker::NeedCouldNotRun(_) | StepBlocker::Unplaceable))
     }
 
+    /// Returns what kept an ended step from running, as far as it matters for its dependents.
+    const fn lasting_blocker(&self) -> Option<StepBlocker> {
+        let unplaceable = matches!(self.blocker, Some(StepBlocker::Unplaceable));
+        match self.status {
+            StepStatus::Blocked | StepStatus::Cancelled => self.blocker,
+            StepStatus::Skipped if unplaceable => self.blocker,
+            StepStatus::Skipped
+            | StepStatus::Waiting
+            | StepStatus::Ready
+            | StepStatus::Leased
+            | StepStatus::Running
+            | StepStatus::Succeeded
+            | StepStatus::Failed
+            | StepStatus::TimedOut
+            | StepStatus::Cached => None,
+        }
+    }
+
     /// Records why the step ended without a lease. A failure replaces any other reason except a missing worker.
     pub(crate) const fn note_settlement(&mut self, settled: &StepSettlement) {
-        let (blocker, could_not_run) = match settled {
-            StepSettlement::Withheld { cause } => {
-                (Some(StepBlocker::NeedCouldNotRun(*cause)), true)
-            }
-            StepSettlement::SkippedUnplaceable => (Some(StepBlocker::Unplaceable), true),
-            StepSettlement::Blocked { cause } | StepSettlement::CancelledByFailure { cause } => {
-                (Some(StepBlocker::Failure(*cause)), false)
-            }
-            StepSettlement::SkippedByCondition
-            | StepSettlement::SkippedByValues { .. }
-            | StepSettlement::CancelledWithRun
-            | StepSettlement::Superseded { .. }
-            | StepSettlement::FailedNoWorker
-            | StepSettlement::FailedNoLock
-            | StepSettlement::FailedCondition { .. }
-            | StepSettlement::FailedTooLarge { .. }
-            | StepSettlement::FailedKey { .. }
-            | StepSettlement::FailedNoKey { .. } => (None, false),
-        };
+        let blocker = StepBlocker::of_settlement(settled);
+        let could_not_run =
+            matches!(blocker, Some(StepBlocker::NeedCouldNotRun(_) | StepBlocker::Unplaceable));
         if could_not_run || !self.need_failed() {
             self.blocker = blocker;
         }
@@ -196,6 +194,10 @@ pub(crate) struct Run {
     /// Whether a step was ended because a newer run superseded it.
     pub(crate) superseded: bool,
     pub(crate) cancel: Option<(CancelLevel, CancelReason)>,
+    /// Whether the run was interrupted before, and resumed.
+    pub(crate) resumed: bool,
+    /// When the run was interrupted last.
+    pub(crate) interrupted_at: Time,
     /// The next step to visit while the steps of a stopped run are ended.
     pub(crate) stop_cursor: Option<StepIx>,
     pub(crate) outputs: BTreeMap<StepIx, StepOutput>,
@@ -241,10 +243,75 @@ impl Run {
             withheld: 0,
             superseded: false,
             cancel: None,
+            resumed: false,
+            interrupted_at: now,
             stop_cursor: None,
             outputs: BTreeMap::new(),
             spent: BTreeMap::new(),
             avoid: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the run as it continues after an interruption. Its steps are as the progress says; what follows for the
+    /// others is left to the caller.
+    pub(crate) fn resumed(self, progress: &RunProgress) -> Result<Self, IllegalStepChange> {
+        let mut run = Self {
+            resumed: true,
+            failed: progress.failed,
+            superseded: progress.superseded,
+            ..self
+        };
+        for step in &progress.steps {
+            run.restore(step)?;
+        }
+        Ok(run)
+    }
+
+    fn restore(&mut self, progress: &StepProgress) -> Result<(), IllegalStepChange> {
+        let StepProgress { step, status, blocker, attempt, delivery, losses, fence, .. } =
+            *progress;
+        let state = &mut self.steps[step.0 as usize];
+        if status.is_terminal() {
+            state.change(StepChange::Restored(status))?;
+        }
+        (state.attempt, state.delivery, state.losses) = (attempt, delivery, losses);
+        (state.blocker, state.fence) = (blocker, fence);
+        state.since = state.since + progress.backoff;
+        let withheld = matches!(blocker, Some(StepBlocker::NeedCouldNotRun(_)));
+        self.withheld += u32::from(status == StepStatus::Blocked && withheld);
+        if progress.output != StepOutput::None {
+            self.outputs.insert(step, progress.output.clone());
+        }
+        Ok(())
+    }
+
+    /// Returns how far the run has come.
+    pub(crate) fn progress(&self) -> RunProgress {
+        let steps = self.plan.nodes().filter(|node| self.plan.has_step(*node));
+        let steps = steps.map(|step| self.step_progress(step));
+        RunProgress {
+            interrupted_at: self.interrupted_at,
+            failed: self.failed,
+            superseded: self.superseded,
+            steps: steps.filter(|step| !step.is_fresh()).collect(),
+        }
+    }
+
+    fn step_progress(&self, step: StepIx) -> StepProgress {
+        let state = self.step(step);
+        let ended = state.status.is_terminal();
+        let backs_off = state.status == StepStatus::Waiting && state.attempt > 1;
+        let waits = state.since.since(self.interrupted_at);
+        StepProgress {
+            step,
+            status: if ended { state.status } else { StepStatus::Waiting },
+            blocker: ended.then(|| state.lasting_blocker()).flatten(),
+            attempt: state.attempt,
+            delivery: state.delivery,
+            losses: state.losses,
+            fence: state.fence,
+            backoff: if backs_off { waits } else { Span::ZERO },
+            output: self.outputs.get(&step).cloned().unwrap_or_default(),
         }
     }
 

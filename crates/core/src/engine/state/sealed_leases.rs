@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::run::{Run, SpentLeaseKind};
+use super::run::{Run, SpentLease, SpentLeaseKind};
 use crate::id::{Fence, RunId, StepIx, WorkerId};
 use crate::session::LeaseRef;
 
@@ -26,6 +26,13 @@ impl SealedLeases {
         while self.0.len() > SEALED_LEASES_MAX {
             self.0.pop_first();
         }
+    }
+
+    /// Takes the leases of a run that is resumed.
+    pub(crate) fn take_run(&mut self, run: RunId) -> BTreeMap<Fence, SpentLease> {
+        let of_run = self.0.extract_if(.., |_, (of, ..)| *of == run);
+        let spent = |step, holder| SpentLease { step, holder, how: SpentLeaseKind::GivenUp };
+        of_run.map(|(fence, (_, step, holder))| (fence, spent(step, holder))).collect()
     }
 
     /// Returns the worker that held a lease.

@@ -23,6 +23,8 @@ pub enum StepChange {
     Settled(StepStatus),
     /// The outcome of the step was reused from an earlier run.
     Reused,
+    /// The step had ended when its run was interrupted, and the run was resumed.
+    Restored(StepStatus),
 }
 
 /// A change that is illegal in the step's status: the engine has a bug, or another engine wrote the journal.
@@ -59,14 +61,17 @@ pub fn next_status(
         C::Settled(end @ (S::Skipped | S::Blocked | S::Cancelled | S::Failed)) => {
             (&[S::Waiting, S::Ready], end)
         }
-        C::Ended(no_end) | C::EndedLate(no_end) | C::Settled(no_end) => (&[], no_end),
+        C::Restored(end) if end.is_terminal() => (&[S::Waiting], end),
+        C::Ended(no_end) | C::EndedLate(no_end) | C::Settled(no_end) | C::Restored(no_end) => {
+            (&[], no_end)
+        }
     };
     if from.contains(&status) { Ok(to) } else { Err(IllegalStepChange { status, change }) }
 }
 
 impl StepChange {
     /// Returns every change that some status allows, for tables and tests.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 25] = [
         Self::MadeReady,
         Self::Granted,
         Self::Started,
@@ -85,6 +90,13 @@ impl StepChange {
         Self::Settled(StepStatus::Cancelled),
         Self::Settled(StepStatus::Failed),
         Self::Reused,
+        Self::Restored(StepStatus::Succeeded),
+        Self::Restored(StepStatus::Failed),
+        Self::Restored(StepStatus::TimedOut),
+        Self::Restored(StepStatus::Cancelled),
+        Self::Restored(StepStatus::Skipped),
+        Self::Restored(StepStatus::Blocked),
+        Self::Restored(StepStatus::Cached),
     ];
 
     /// Returns a short description of the change.
@@ -99,6 +111,7 @@ impl StepChange {
             Self::EndedLate(_) => "late outcome of a lost lease counts",
             Self::Settled(_) => "ended without a lease",
             Self::Reused => "outcome reused from an earlier run",
+            Self::Restored(_) => "ended before its run was interrupted and resumed",
         }
     }
 }

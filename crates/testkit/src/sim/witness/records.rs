@@ -327,6 +327,7 @@ fn mark(event: &Event, marks: &mut CoverageMarks) {
         | Event::RunEnded(_)
         | Event::RunSealed(_)
         | Event::RunInterrupted(_)
+        | Event::RunResumed(_)
         | Event::Granted(_)
         | Event::Started(_)
         | Event::StopOrdered(_)

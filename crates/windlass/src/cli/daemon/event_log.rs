@@ -288,6 +288,7 @@ fn words_of_act(event: &Event) -> Option<(LogLevel, String)> {
     let Event::Acted(event::Acted { by, act, about }) = event else { return None };
     let (level, done) = match act {
         AuditAction::Submit => (LogLevel::Debug, "submitted"),
+        AuditAction::Resume => (LogLevel::Debug, "resumed"),
         AuditAction::Cancel => (LogLevel::Info, "cancelled"),
         AuditAction::Join => (LogLevel::Debug, "admitted"),
         AuditAction::Drain => (LogLevel::Info, "drained"),
