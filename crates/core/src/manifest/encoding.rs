@@ -70,6 +70,11 @@ impl Manifest {
         bytes
     }
 
+    /// Whether bytes begin as a manifest of any version does.
+    pub fn is_encoded(bytes: &[u8]) -> bool {
+        bytes.starts_with(NAME)
+    }
+
     /// Decodes a manifest and checks it.
     pub fn decode(bytes: &[u8]) -> Result<Self, ManifestFormatError> {
         if bytes.len() > MANIFEST_BYTES_MAX {

@@ -74,7 +74,7 @@ impl Manifest {
     }
 
     /// Checks entries that have to be sorted already.
-    pub(super) fn from_sorted(entries: Vec<ManifestEntry>) -> Result<Self, ManifestError> {
+    pub fn from_sorted(entries: Vec<ManifestEntry>) -> Result<Self, ManifestError> {
         if entries.len() > ENTRIES_MAX {
             return Err(ManifestError::TooMany);
         }

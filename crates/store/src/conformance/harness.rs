@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::archive::Archive;
 use crate::journal::Journal;
 use crate::logs::LogStore;
+use crate::objects::ObjectStore;
 
 /// An open journal.
 pub type JournalHandle = Arc<dyn Journal>;
@@ -62,6 +63,13 @@ impl SharedStorage<dyn LogStore> {
     /// Shares a log store.
     pub fn logs(logs: impl LogStore + 'static) -> Self {
         Self(Arc::new(logs))
+    }
+}
+
+impl SharedStorage<dyn ObjectStore> {
+    /// Shares an object store.
+    pub fn objects(objects: impl ObjectStore + 'static) -> Self {
+        Self(Arc::new(objects))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The promises of journals, archives and log stores, as checks that a backend runs in one line.
+//! The promises of journals, archives, log stores and object stores, as checks that a backend runs in one line.
 //!
 //! ```
 //! use windlass_core::time::Time;
@@ -6,10 +6,13 @@
 //! use windlass_store::conformance::{self, SharedStorage};
 //! use windlass_store::journal::MemoryJournal;
 //! use windlass_store::logs::MemoryLogs;
+//! use windlass_store::objects::MemoryObjects;
 //!
 //! conformance::check_journal("memory", || SharedStorage::new(MemoryJournal::new(|| Time::ZERO)));
 //! conformance::check_archive("memory", || SharedStorage::archive(MemoryArchive::new()));
 //! conformance::check_logs("memory", || SharedStorage::logs(MemoryLogs::new()));
+//! let objects = || MemoryObjects::with_capacity(1 << 30, || Time::ZERO);
+//! conformance::check_object_store("memory", || SharedStorage::objects(objects()));
 //! ```
 //!
 //! The argument creates new, empty storage each time it is called: a [`StorageHarness`]. If the stores of a backend
@@ -18,8 +21,8 @@
 //! process.
 //!
 //! Every check runs, and the report lists all failures, each with the backend, the check and the difference. A check is
-//! a function whose name is the promise. [`JOURNAL_CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`] and
-//! [`LOG_CHECKS`] the others.
+//! a function whose name is the promise. [`JOURNAL_CHECKS`] lists those of journals, [`ARCHIVE_CHECKS`],
+//! [`LOG_CHECKS`] and [`OBJECT_CHECKS`] the others.
 //!
 //! | file | content |
 //! |---|---|
@@ -33,6 +36,7 @@
 //! | `journal_model` | random operations, compared with the journal in memory |
 //! | `archive`, `submission_keys` | archived runs and queries; a repeated submission is one run |
 //! | `logs` | bytes at offsets, once and in order |
+//! | `objects`, `object_uploads`, `object_removal` | objects by their hash; those that arrive in blocks; those that nothing uses |
 //! | `journal_checks`, `store_checks`, `check` | the lists of checks, and running them |
 //! | `report`, `harness` | the report of failures, the access to the storage |
 //! | `journal_fixtures`, `sample_events`, `sample_history` | leaders and batches, one event of each kind, and a real history |
@@ -51,6 +55,9 @@ mod journal_fixtures;
 mod journal_model;
 mod log_lists;
 mod logs;
+mod object_removal;
+mod object_uploads;
+mod objects;
 mod positions;
 mod reopen;
 mod report;
@@ -76,6 +83,7 @@ pub use sample_events::{EVENT_KINDS, event_kind, sample_events};
 pub use sample_history::{SampleHistory, sample_history};
 pub use sealed_run::sealed_run;
 pub use store_checks::{
-    ARCHIVE_CHECKS, LOG_CHECKS, check_archive, check_logs, examine_archive, examine_logs,
+    ARCHIVE_CHECKS, LOG_CHECKS, OBJECT_CHECKS, check_archive, check_logs, check_object_store,
+    examine_archive, examine_logs,
 };
 pub use test_disk::TestDisk;

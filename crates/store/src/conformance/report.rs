@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::db::StoreError;
+use crate::objects::ObjectError;
 
 /// The result of a check.
 pub type CheckResult = Result<(), CheckDifference>;
@@ -20,6 +21,12 @@ impl CheckDifference {
 
 impl From<StoreError> for CheckDifference {
     fn from(error: StoreError) -> Self {
+        Self(format!("a call that has to succeed was refused: {error}"))
+    }
+}
+
+impl From<ObjectError> for CheckDifference {
+    fn from(error: ObjectError) -> Self {
         Self(format!("a call that has to succeed was refused: {error}"))
     }
 }

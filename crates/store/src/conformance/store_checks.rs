@@ -1,14 +1,16 @@
-//! All checks of archives and logs, and the functions that run them.
+//! All checks of archives, logs and objects, and the functions that run them.
 
 // The braces import only the modules: the functions below have the same names.
 use super::archive::{self};
 use super::check::{ConformanceCheck, run_all};
 use super::harness::StorageHarness;
+use super::objects::{self};
 use super::report::ConformanceReport;
-use super::{log_lists, logs, submission_keys};
+use super::{log_lists, logs, object_removal, object_uploads, submission_keys};
 use crate::archive::Archive;
 use crate::conformance_checks;
 use crate::logs::LogStore;
+use crate::objects::ObjectStore;
 
 /// Every check of archives, in the order in which they run.
 pub const ARCHIVE_CHECKS: &[ConformanceCheck<dyn Archive>] = conformance_checks! {
@@ -61,6 +63,31 @@ pub const LOG_CHECKS: &[ConformanceCheck<dyn LogStore>] = conformance_checks! {
     log_lists::reopened_they_go_on,
 };
 
+/// Every check of object stores, in the order in which they run.
+pub const OBJECT_CHECKS: &[ConformanceCheck<dyn ObjectStore>] = conformance_checks! {
+    objects::what_was_put_is_read,
+    objects::another_handle_reads_them,
+    objects::equal_objects_are_one,
+    objects::other_bytes_are_refused,
+    objects::missing_objects_are_told,
+    objects::ranges_end_with_their_block,
+    objects::batches_have_limits,
+    objects::list_is_paged_in_order,
+    objects::writers_at_once_agree,
+    object_uploads::an_upload_is_hidden_until_it_is_whole,
+    object_uploads::an_upload_may_have_any_size,
+    object_uploads::an_upload_continues,
+    object_uploads::blocks_follow_each_other,
+    object_uploads::an_upload_of_other_bytes_is_forgotten,
+    object_uploads::senders_at_once_share_an_upload,
+    object_removal::untouched_objects_are_removed,
+    object_removal::removal_touches_no_other_object,
+    object_removal::old_uploads_are_removed,
+    object_removal::a_sweep_spares_what_is_new,
+    object_removal::a_check_finds_missing_objects,
+    object_removal::reopened_it_has_everything,
+};
+
 /// Runs every check against the backend, and panics with a list of all failures.
 pub fn check_archive<H: StorageHarness<dyn Archive> + 'static>(
     backend: &str,
@@ -90,4 +117,13 @@ where
     H: StorageHarness<dyn LogStore> + 'static,
 {
     run_all("logs", backend, LOG_CHECKS, fresh)
+}
+
+/// Runs every check against the backend, and panics with a list of all failures.
+pub fn check_object_store<H: StorageHarness<dyn ObjectStore> + 'static>(
+    backend: &str,
+    fresh: impl Fn() -> H,
+) {
+    let report = run_all("objects", backend, OBJECT_CHECKS, fresh);
+    assert!(report.failures.is_empty(), "{report}");
 }

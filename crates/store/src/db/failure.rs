@@ -1,5 +1,7 @@
 //! The errors that all stores share.
 
+use std::io;
+
 use super::error::StoreError;
 use super::frame_format::FrameError;
 
@@ -28,5 +30,24 @@ pub fn unreadable(place: &str, part: &str, error: FrameError) -> StoreError {
             known: u32::from(known),
         },
         FrameError::Damaged(what) => damaged(place, format!("{part}: {what}")),
+    }
+}
+
+/// Converts an error of the file system.
+pub fn from_io(place: &str, error: &io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            StoreError::Full { place: place.to_owned() }
+        }
+        io::ErrorKind::PermissionDenied => {
+            unusable(place, format!("{error}: run windlass as its owner, or name another folder"))
+        }
+        io::ErrorKind::ReadOnlyFilesystem
+        | io::ErrorKind::NotFound
+        | io::ErrorKind::AlreadyExists
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::Unsupported => unusable(place, format!("{error}: name another folder")),
+        _ => unavailable(place, error.to_string()),
     }
 }

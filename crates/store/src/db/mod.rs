@@ -1,7 +1,7 @@
 //! What all stores share: call types, errors, formats, SQLite and PostgreSQL.
 
 mod error;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "objects")]
 pub mod failure;
 pub mod format;
 pub mod frame_format;

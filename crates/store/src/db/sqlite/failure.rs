@@ -1,11 +1,9 @@
-//! Converts errors of SQLite and the file system to errors of a store.
-
-use std::io;
+//! Converts errors of SQLite to errors of a store.
 
 use rusqlite::{Error, ErrorCode};
 
 use crate::db::StoreError;
-pub use crate::db::failure::{damaged, unavailable, unreadable, unusable};
+pub use crate::db::failure::{damaged, from_io, unavailable, unreadable, unusable};
 
 /// Converts an error of SQLite.
 pub fn from_sqlite(place: &str, error: &Error) -> StoreError {
@@ -28,25 +26,6 @@ pub fn from_sqlite(place: &str, error: &Error) -> StoreError {
         | ErrorCode::Unknown => damaged(place, error.to_string()),
         // Busy, locked, I/O and errors of later versions: they may be temporary, and it is unknown whether the call took
         // effect. A full disk is here too if the index of the WAL finds no space: the batch is in the WAL then.
-        _ => unavailable(place, error.to_string()),
-    }
-}
-
-/// Converts an error of the file system.
-pub fn from_io(place: &str, error: &io::Error) -> StoreError {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            StoreError::Full { place: place.to_owned() }
-        }
-        io::ErrorKind::PermissionDenied => {
-            unusable(place, format!("{error}: run windlass as its owner, or name another folder"))
-        }
-        io::ErrorKind::ReadOnlyFilesystem
-        | io::ErrorKind::NotFound
-        | io::ErrorKind::AlreadyExists
-        | io::ErrorKind::NotADirectory
-        | io::ErrorKind::IsADirectory
-        | io::ErrorKind::Unsupported => unusable(place, format!("{error}: name another folder")),
         _ => unavailable(place, error.to_string()),
     }
 }

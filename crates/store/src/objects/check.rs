@@ -1,0 +1,139 @@
+//! Verifies every object of a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_core::manifest::{EntryKind, MANIFEST_BYTES_MAX, Manifest};
+use windlass_core::object::ObjectId;
+
+use super::interface::{BATCH_OBJECTS_MAX, BLOCK, ObjectError, ObjectStore, StoredObject};
+
+/// The result of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectCheck {
+    /// The number of sound objects.
+    pub objects: u64,
+    /// Their size.
+    pub bytes: u64,
+    /// The number of manifests among them.
+    pub manifests: u64,
+    /// Damaged objects and unusable manifests, each as a line with the reason.
+    pub damaged: Vec<String>,
+    /// Missing objects, each with a manifest that names it.
+    pub missing: BTreeMap<ObjectId, ObjectId>,
+}
+
+/// Reads every object and compares it with its hash, and looks for the objects that manifests name. Damaged objects are
+/// set aside by the store.
+pub async fn check_objects(store: &dyn ObjectStore) -> Result<ObjectCheck, ObjectError> {
+    let mut run = CheckRun::default();
+    let mut after = None;
+    loop {
+        let page = store.list(after, BATCH_OBJECTS_MAX).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id);
+        let (small, large): (Vec<StoredObject>, Vec<StoredObject>) =
+            page.iter().partition(|object| object.size <= BLOCK as u64 && object.size > 0);
+        run.check_small(store, small.iter().map(|object| object.id).collect()).await?;
+        for object in large {
+            run.check_large(store, object.id).await?;
+        }
+    }
+    Ok(run.conclude())
+}
+
+#[derive(Debug, Default)]
+struct CheckRun {
+    found: ObjectCheck,
+    present: BTreeSet<ObjectId>,
+    named: BTreeMap<ObjectId, ObjectId>,
+}
+
+impl CheckRun {
+    /// Reads small objects in batches. A damaged one fails its batch, which is read again without it.
+    async fn check_small(
+        &mut self,
+        store: &dyn ObjectStore,
+        mut ids: Vec<ObjectId>,
+    ) -> Result<(), ObjectError> {
+        while !ids.is_empty() {
+            match store.get_batch(ids.clone()).await {
+                Ok(objects) => {
+                    for (id, bytes) in ids.drain(..objects.len()).zip(objects) {
+                        self.accept(id, bytes.len() as u64, &bytes);
+                    }
+                }
+                Err(error) => {
+                    let id = self.refuse(error)?;
+                    ids.retain(|other| *other != id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_large(
+        &mut self,
+        store: &dyn ObjectStore,
+        id: ObjectId,
+    ) -> Result<(), ObjectError> {
+        let (mut at, mut kept) = (0, Vec::new());
+        loop {
+            let part = match store.read(id, at..u64::MAX).await {
+                Ok(part) => part,
+                Err(error) => return self.refuse(error).map(drop),
+            };
+            at += part.bytes.len() as u64;
+            let is_manifest = Manifest::is_encoded(&kept) || Manifest::is_encoded(&part.bytes);
+            if is_manifest && part.size <= MANIFEST_BYTES_MAX as u64 {
+                kept.extend(part.bytes);
+            }
+            if at >= part.size {
+                self.accept(id, part.size, &kept);
+                return Ok(());
+            }
+        }
+    }
+
+    fn accept(&mut self, id: ObjectId, size: u64, bytes: &[u8]) {
+        self.found.objects += 1;
+        self.found.bytes += size;
+        self.present.insert(id);
+        if !Manifest::is_encoded(bytes) {
+            return;
+        }
+        match Manifest::decode(bytes) {
+            Ok(manifest) => self.accept_manifest(id, &manifest),
+            Err(error) => self.found.damaged.push(format!("{id}: {error}")),
+        }
+    }
+
+    fn accept_manifest(&mut self, id: ObjectId, manifest: &Manifest) {
+        self.found.manifests += 1;
+        for entry in manifest.entries() {
+            if let EntryKind::File { object, .. } = &entry.kind {
+                self.named.entry(*object).or_insert(id);
+            }
+        }
+    }
+
+    /// Notes a damaged object, and returns it; an object that a sweep has removed meanwhile is none.
+    fn refuse(&mut self, error: ObjectError) -> Result<ObjectId, ObjectError> {
+        match &error {
+            ObjectError::Corrupt { id, .. } => {
+                self.found.damaged.push(error.to_string());
+                Ok(*id)
+            }
+            ObjectError::Missing { id, .. } => Ok(*id),
+            ObjectError::Mismatch { .. }
+            | ObjectError::Offset { .. }
+            | ObjectError::Limit(_)
+            | ObjectError::Store(_) => Err(error),
+        }
+    }
+
+    fn conclude(mut self) -> ObjectCheck {
+        self.named.retain(|id, _| !self.present.contains(id));
+        self.found.missing = self.named;
+        self.found
+    }
+}

@@ -1,0 +1,24 @@
+//! Objects: immutable bytes, each named by its hash, for files of workspaces, artifacts and cached results.
+//!
+//! [`ObjectStore`] documents the guarantees of each call, `OBJECTS.md` the formats; `conformance` checks a backend.
+
+mod check;
+#[cfg(feature = "objects")]
+mod folder;
+mod interface;
+mod memory;
+#[cfg(test)]
+mod memory_tests;
+mod send;
+mod sweep;
+
+pub use check::{ObjectCheck, check_objects};
+#[cfg(feature = "objects")]
+pub use folder::FolderObjects;
+pub use interface::{
+    BATCH_BYTES_MAX, BATCH_OBJECTS_MAX, BLOCK, OBJECT_BYTES_MAX, ObjectError, ObjectFuture,
+    ObjectPart, ObjectStore, RemovedObjects, SEND_MAX, StoredObject,
+};
+pub use memory::MemoryObjects;
+pub use send::{read_manifest, send_bytes};
+pub use sweep::sweep_objects;
