@@ -11,6 +11,8 @@ mod memory;
 mod memory_tests;
 mod send;
 mod sweep;
+#[cfg(unix)]
+pub mod tree;
 
 pub use check::{ObjectCheck, check_objects};
 #[cfg(feature = "objects")]

@@ -1,0 +1,33 @@
+//! Folders as manifests: capturing a folder, sending its files, and writing a manifest as a folder.
+//!
+//! Nothing below the given folder is ever followed: every file is opened name by name from the descriptor of its folder, and
+//! a symbolic link in place of a folder is an error. So neither a manifest nor a process that exchanges folders for links
+//! meanwhile can lead a read or a write out of it.
+//!
+//! | file | content |
+//! |---|---|
+//! | `capture` | folder → manifest |
+//! | `send` | the files of a manifest → objects of a store |
+//! | `materialize`, `tree_writer` | manifest and store → folder |
+//! | `walk`, `hashing` | the entries of a folder, and the objects of its files, in parallel |
+//! | `stat_cache`, `stat_cache_file` | objects of files that did not change since the last capture |
+//! | `folder_handle` | files and folders by descriptors |
+
+mod capture;
+mod folder_handle;
+mod hashing;
+mod materialize;
+mod send;
+mod stat_cache;
+mod stat_cache_file;
+#[cfg(test)]
+mod tests;
+mod tree_error;
+mod tree_writer;
+mod walk;
+
+pub use capture::{CapturedTree, capture_tree};
+pub use materialize::materialize_tree;
+pub use send::{SentTree, send_tree};
+pub use stat_cache::StatCache;
+pub use tree_error::TreeError;

@@ -1,0 +1,6 @@
+//! Folders that are captured, sent and written elsewhere.
+
+mod attacks;
+mod fixtures;
+mod round_trip;
+mod unchanged;

@@ -1,0 +1,108 @@
+//! A folder that is written elsewhere is the same folder.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, UNIX_EPOCH};
+
+use windlass_core::manifest::{EntryKind, Manifest};
+use windlass_core::object::ObjectId;
+use windlass_core::time::Time;
+
+use super::fixtures::{capture, copy, fill, folder, store, write};
+use crate::conformance::block_on as wait;
+use crate::objects::tree::{TreeError, materialize_tree, send_tree};
+use crate::objects::{FolderObjects, ObjectStore as _, read_manifest};
+
+#[test]
+fn written_folder_is_captured_as_the_same_manifest() {
+    let (from, to) = (folder(), folder());
+    fill(from.path());
+    copy(from.path(), &to.path().join("new/folder"), None).unwrap();
+    let captured = capture(from.path()).unwrap().manifest;
+    assert_eq!(capture(&to.path().join("new/folder")).unwrap().manifest, captured);
+    let paths: Vec<&str> = captured.entries().iter().map(|it| it.path.as_str()).collect();
+    assert!(paths.contains(&"empty/empty too") && paths.contains(&"dangling"), "{paths:?}");
+}
+
+#[test]
+fn permission_to_execute_and_links_are_kept() {
+    let (from, to) = (folder(), folder());
+    fill(from.path());
+    copy(from.path(), to.path(), None).unwrap();
+    let mode = |path: &str| fs::metadata(to.path().join(path)).unwrap().permissions().mode();
+    assert_eq!((mode("bin/run") & 0o100, mode("a.txt") & 0o111), (0o100, 0));
+    assert_eq!(fs::read_link(to.path().join("a/link")).unwrap().to_str(), Some("../a.txt"));
+    assert_eq!(fs::read(to.path().join("a/link")).unwrap(), b"xxxxx");
+}
+
+#[test]
+fn written_files_have_the_time_of_the_caller() {
+    let (from, to) = (folder(), folder());
+    fill(from.path());
+    copy(from.path(), to.path(), Some(Time::from_millis(1_790_000_000_123))).unwrap();
+    for path in ["a.txt", "large", "many/7"] {
+        let modified = fs::metadata(to.path().join(path)).unwrap().modified().unwrap();
+        assert_eq!(modified, UNIX_EPOCH + Duration::from_millis(1_790_000_000_123), "{path}");
+    }
+}
+
+#[test]
+fn files_that_the_store_has_are_not_sent() {
+    let (from, place) = (folder(), folder());
+    fill(from.path());
+    let store = FolderObjects::open(place.path()).unwrap();
+    let manifest = capture(from.path()).unwrap().manifest;
+    let first = wait(send_tree(&store, from.path(), &manifest)).unwrap();
+    // The copy is the same object as the original.
+    let files = manifest.entries().iter().filter(|it| matches!(it.kind, EntryKind::File { .. }));
+    assert_eq!(first.objects, files.count() - 1);
+    assert_eq!(wait(read_manifest(&store, first.manifest)).unwrap(), Ok(manifest.clone()));
+    let again = wait(send_tree(&store, from.path(), &manifest)).unwrap();
+    assert_eq!((again.objects, again.bytes, again.manifest), (0, 0, first.manifest));
+    write(from.path(), "many/7", "changed");
+    let manifest = capture(from.path()).unwrap().manifest;
+    let changed = wait(send_tree(&store, from.path(), &manifest)).unwrap();
+    assert_eq!((changed.objects, changed.bytes), (1, 7));
+}
+
+#[test]
+fn file_that_changed_after_the_capture_is_refused() {
+    let (from, text) = (folder(), "x".repeat(3 << 20));
+    for (path, before, after) in
+        [("small", "one", "two"), ("large", &*text, &*text.replace('x', "y"))]
+    {
+        write(from.path(), path, before);
+        let manifest = capture(from.path()).unwrap().manifest;
+        write(from.path(), path, after);
+        let error = wait(send_tree(&store(), from.path(), &manifest)).unwrap_err();
+        assert!(
+            error.to_string().contains("changes while it is read")
+                || error.to_string().contains("the file changed meanwhile"),
+            "{error}"
+        );
+        write(from.path(), path, &after[1..]);
+        let error = wait(send_tree(&store(), from.path(), &manifest)).unwrap_err();
+        assert!(matches!(&error, TreeError::Changed { path: it } if it == path), "{error}");
+    }
+}
+
+#[test]
+fn upload_of_a_large_file_continues() {
+    let (from, place) = (folder(), folder());
+    fill(from.path());
+    let store = FolderObjects::open(place.path()).unwrap();
+    let bytes = fs::read(from.path().join("large")).unwrap();
+    wait(store.append(ObjectId::of(&bytes), 0, bytes[..2 << 20].to_vec())).unwrap();
+    let manifest = capture(from.path()).unwrap().manifest;
+    wait(send_tree(&store, from.path(), &manifest)).unwrap();
+    let to = folder();
+    wait(materialize_tree(&store, &manifest, to.path(), None)).unwrap();
+    assert!(fs::read(to.path().join("large")).unwrap() == bytes);
+}
+
+#[test]
+fn empty_folder_is_an_empty_manifest() {
+    let (from, to) = (folder(), folder());
+    copy(from.path(), to.path(), None).unwrap();
+    assert_eq!(capture(from.path()).unwrap().manifest, Manifest::default());
+}
