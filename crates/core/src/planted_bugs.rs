@@ -135,6 +135,8 @@ pub enum PlantedBug {
     FailedStartKeepsSlot,
     /// The death notice lists the first started step only.
     StartMissingFromNotice,
+    /// A step waits for a lock that an ancestor of its run holds.
+    AncestorLockWaits,
     /// An interrupted run keeps its idempotency keys.
     InterruptedRunKeepsKey,
     /// Deciding panics when a lease of an uncancelled run ends whose pipeline is called `panics`, and when a worker of that name

@@ -23,6 +23,7 @@
 //! | `outcome_verdict` | which reported outcome counts |
 //! | `lease_end` | what follows when a lease ends: done, retry or another delivery |
 //! | `settlement`, `unplaceable` | ends without a lease: skipped, blocked, cancelled, no matching worker |
+//! | `ancestors` | which steps wait for a lock or key of a step that waits for them |
 //! | `value_condition`, `idempotency` | whether a step's condition on values holds; which step runs under an idempotency key |
 //! | `credentials`, `audit` | tokens and worker credentials; the author of a change |
 //! | `value_access` | which large results a worker may fetch |
@@ -47,8 +48,9 @@ pub use config::{
     SINGLE_GRANT_BYTES_MAX, SLOTS_MAX, UNCONFIRMED_DELIVERIES_MAX,
 };
 pub use event::{
-    CancelLevel, CancelReason, Event, LeaseEndKind, ReusedOutcome, RunOptions, RunOwner,
-    RunProgress, StepBlocker, StepFollowUp, StepProgress, StepSettlement, UnplaceablePolicy,
+    AncestorStep, CancelLevel, CancelReason, Event, LeaseEndKind, ParentStep, ReusedOutcome,
+    RunOptions, RunOwner, RunProgress, StepBlocker, StepFollowUp, StepProgress, StepSettlement,
+    UnplaceablePolicy,
 };
 pub use queue::lane::AGING;
 pub use request::{

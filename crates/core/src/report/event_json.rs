@@ -14,8 +14,8 @@ use super::idempotency_keys::IdempotencyOriginJson;
 use super::utc_time::UtcTime;
 use crate::access::{AuditEntry, NewToken};
 use crate::engine::{
-    CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, RunOwner, RunProgress,
-    StepFollowUp, StepSettlement, UnplaceablePolicy, event,
+    AncestorStep, CancelLevel, CancelReason, Event, LeaseEndKind, RunOptions, RunOwner,
+    RunProgress, StepFollowUp, StepSettlement, UnplaceablePolicy, event,
 };
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::idempotency::IdempotencyOrigin;
@@ -298,7 +298,7 @@ fn key_recalled_json(key: &str, origin: &IdempotencyOrigin) -> Value {
 }
 
 fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value {
-    let RunOptions { root, keep_going, unplaceable, timeout, owner } = options;
+    let RunOptions { root, keep_going, unplaceable, timeout, owner, parent } = options;
     json!({
         "pipeline": plan.pipeline(),
         "fingerprint": plan.fingerprint().to_string(),
@@ -313,6 +313,7 @@ fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value
         },
         "timeout_ms": timeout.map(Span::as_millis),
         "owner": owner.map(owner_json),
+        "parent": parent.map(|it| json!({ "run": it.run.to_string(), "step": it.step.0 })),
     })
 }
 
@@ -380,6 +381,10 @@ fn outcome_json(outcome: &Outcome) -> Map<String, Value> {
     data
 }
 
+fn ancestor_json(step: &AncestorStep) -> Value {
+    json!({ "run": step.run.to_string(), "step": step.step.0, "name": step.name })
+}
+
 fn settlement_json(settled: &StepSettlement) -> Value {
     let status = settled.status().word();
     let (reason, about) = match settled {
@@ -398,6 +403,12 @@ fn settlement_json(settled: &StepSettlement) -> Value {
         StepSettlement::FailedTooLarge { bytes } => ("too_large", json!({ "bytes": bytes })),
         StepSettlement::FailedKey { why } => ("bad_key", json!({ "why": why })),
         StepSettlement::FailedNoKey { by } => ("no_key", json!({ "by": by.to_string() })),
+        StepSettlement::FailedAncestorLock { lock, holder } => {
+            ("ancestor_lock", json!({ "lock": lock, "holder": ancestor_json(holder) }))
+        }
+        StepSettlement::FailedAncestorKey { key, holder } => {
+            ("ancestor_key", json!({ "key": key, "holder": ancestor_json(holder) }))
+        }
     };
     let mut data = json!({ "status": status, "reason": reason });
     if let (Value::Object(data), Value::Object(about)) = (&mut data, about) {

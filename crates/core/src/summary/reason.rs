@@ -93,6 +93,14 @@ impl StepSummary<'_> {
             StepSettlement::FailedNoKey { by } => {
                 format!("run {by} held its key for too long")
             }
+            StepSettlement::FailedAncestorLock { lock, holder } => format!(
+                "lock {lock} is held by {} of run {}, inside which this run was started",
+                holder.name, holder.run
+            ),
+            StepSettlement::FailedAncestorKey { key, holder } => format!(
+                "{key} is held by {} of run {}, inside which this run was started",
+                holder.name, holder.run
+            ),
             StepSettlement::FailedNoLock => "timed out waiting for its locks".to_owned(),
             StepSettlement::FailedTooLarge { bytes } => format!(
                 "it reads outputs of {bytes} bytes, but at most {SINGLE_GRANT_BYTES_MAX} are allowed: pass files instead"

@@ -1,6 +1,7 @@
 //! Scenarios of the engine and the session: what each part does, and what happens when a fault occurs.
 
 mod access;
+mod ancestors;
 mod capabilities;
 mod cascade;
 mod clock_jumps;

@@ -6,9 +6,9 @@ use windlass_core::access::{
     AccessScope, AuditAction, AuditSubject, NewToken, Principal, SecretDigest,
 };
 use windlass_core::engine::{
-    CancelLevel, CancelReason, Event, LeaseEndKind, ProvenTime, ReusedOutcome, RunOptions,
-    RunOwner, RunProgress, StepBlocker, StepFollowUp, StepProgress, StepSettlement,
-    UnplaceablePolicy, event,
+    AncestorStep, CancelLevel, CancelReason, Event, LeaseEndKind, ParentStep, ProvenTime,
+    ReusedOutcome, RunOptions, RunOwner, RunProgress, StepBlocker, StepFollowUp, StepProgress,
+    StepSettlement, UnplaceablePolicy, event,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::idempotency::IdempotencyOrigin;
@@ -141,6 +141,7 @@ fn runs() -> Vec<Event> {
         unplaceable: UnplaceablePolicy::Skip,
         timeout: Some(Span::hours(2)),
         owner: Some(RunOwner { worker: WORKER, incarnation: Incarnation(3), shares: true }),
+        parent: Some(ParentStep { run: RunId(3), step: STEP }),
     };
     let reused = vec![
         reused(0, StepOutput::None),
@@ -283,7 +284,21 @@ fn keys() -> Vec<Event> {
             step,
             settled: StepSettlement::FailedNoKey { by: RunId(1) },
         }),
+        Event::StepSettled(event::StepSettled {
+            run,
+            step,
+            settled: StepSettlement::FailedAncestorKey { key: key(), holder: holder() },
+        }),
+        Event::StepSettled(event::StepSettled {
+            run,
+            step,
+            settled: StepSettlement::FailedAncestorLock { lock: key(), holder: holder() },
+        }),
     ]
+}
+
+fn holder() -> AncestorStep {
+    AncestorStep { run: RunId(u64::MAX), step: STEP, name: "Auslieferung – ü".into() }
 }
 
 fn leases() -> Vec<Event> {

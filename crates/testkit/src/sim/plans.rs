@@ -123,6 +123,7 @@ fn options(rng: &mut SimRng) -> RunOptions {
         },
         timeout: rng.chance(60).then(|| Span::secs(rng.range(20, 120))),
         owner: None,
+        parent: None,
     }
 }
 

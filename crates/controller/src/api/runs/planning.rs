@@ -100,6 +100,7 @@ fn with_options(
         unplaceable: UnplaceablePolicy::Wait,
         timeout: submitted.timeout_ms.map(Span::millis).or(expanded.timeout),
         owner: None,
+        parent: None,
     };
     let plan = Arc::new(expanded.plan.with_idempotency_ignored(submitted.again));
     Ok(PlannedSubmission { plan, options, reused: Vec::new() })

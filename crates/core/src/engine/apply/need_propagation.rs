@@ -224,6 +224,9 @@ impl Engine {
         let since = self.runs[run_ix].step(step).since;
         self.board.push(lane, place, QueuedStep { step, since });
         self.watch_lane(lane, since);
+        if self.runs[run_ix].options.parent.is_some() && self.board.lanes[lane].locks.is_some() {
+            self.todo.push_back(DeferredWork::YieldToAncestor(run_ix, step));
+        }
         if self.board.lanes[lane].cancels_older() {
             self.todo.push_back(DeferredWork::Supersede(run_ix, step));
         }

@@ -87,6 +87,10 @@ fn settled_bytes(settled: &StepSettlement) -> usize {
         StepSettlement::SkippedByValues { why }
         | StepSettlement::FailedCondition { why }
         | StepSettlement::FailedKey { why } => why.len(),
+        StepSettlement::FailedAncestorLock { lock: awaited, holder }
+        | StepSettlement::FailedAncestorKey { key: awaited, holder } => {
+            awaited.len() + holder.name.len()
+        }
         StepSettlement::SkippedByCondition
         | StepSettlement::SkippedUnplaceable
         | StepSettlement::Blocked { .. }

@@ -18,12 +18,13 @@ pub use lease::{
     StopOrdered,
 };
 pub use run::{
-    CancelLevel, CancelReason, ReusedOutcome, RunCancelled, RunEnded, RunInterrupted, RunOptions,
-    RunOwner, RunResumed, RunSealed, RunSubmitted, UnplaceablePolicy,
+    CancelLevel, CancelReason, ParentStep, ReusedOutcome, RunCancelled, RunEnded, RunInterrupted,
+    RunOptions, RunOwner, RunResumed, RunSealed, RunSubmitted, UnplaceablePolicy,
 };
 pub use run_progress::{RunProgress, StepBlocker, StepProgress};
 pub use step::{
-    BackoffEnded, ConditionHeld, KeyAwaited, KeyRecalled, KeyTaken, StepSettled, StepSettlement,
+    AncestorStep, BackoffEnded, ConditionHeld, KeyAwaited, KeyRecalled, KeyTaken, StepSettled,
+    StepSettlement,
 };
 pub use worker::{
     WorkerDrained, WorkerEnded, WorkerForgotten, WorkerLost, WorkerRegistered, WorkerReturned,

@@ -85,6 +85,8 @@ pub struct RunOptions {
     pub timeout: Option<Span>,
     /// The worker of the process that started the run; `None` if the run belongs to no process.
     pub owner: Option<RunOwner>,
+    /// The step inside which the run was started. A run that the engine does not have is ignored.
+    pub parent: Option<ParentStep>,
 }
 
 impl Default for RunOptions {
@@ -95,8 +97,18 @@ impl Default for RunOptions {
             unplaceable: UnplaceablePolicy::Wait,
             timeout: None,
             owner: None,
+            parent: None,
         }
     }
+}
+
+/// The step inside which a run was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParentStep {
+    /// The run of the step.
+    pub run: RunId,
+    /// The step.
+    pub step: StepIx,
 }
 
 /// The worker of the process that started a run. The run is interrupted when this incarnation of it has ended.

@@ -94,7 +94,9 @@ impl StepBlocker {
             | StepSettlement::FailedCondition { .. }
             | StepSettlement::FailedTooLarge { .. }
             | StepSettlement::FailedKey { .. }
-            | StepSettlement::FailedNoKey { .. } => None,
+            | StepSettlement::FailedNoKey { .. }
+            | StepSettlement::FailedAncestorLock { .. }
+            | StepSettlement::FailedAncestorKey { .. } => None,
         }
     }
 

@@ -132,6 +132,31 @@ pub enum StepSettlement {
         /// The run of that step.
         by: RunId,
     },
+    /// All slots of a lock are held by steps inside which the run was started. They wait for the run.
+    FailedAncestorLock {
+        /// The name of the lock.
+        lock: Box<str>,
+        /// The nearest of these steps.
+        holder: AncestorStep,
+    },
+    /// A step inside which the run was started holds the idempotency key. It waits for the run.
+    FailedAncestorKey {
+        /// The key.
+        key: Box<str>,
+        /// That step.
+        holder: AncestorStep,
+    },
+}
+
+/// A step inside which another run was started, directly or through further runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AncestorStep {
+    /// The run of the step.
+    pub run: RunId,
+    /// The step.
+    pub step: StepIx,
+    /// The name of the step.
+    pub name: Box<str>,
 }
 
 impl StepSettlement {
@@ -151,7 +176,9 @@ impl StepSettlement {
             | Self::FailedCondition { .. }
             | Self::FailedTooLarge { .. }
             | Self::FailedKey { .. }
-            | Self::FailedNoKey { .. } => None,
+            | Self::FailedNoKey { .. }
+            | Self::FailedAncestorLock { .. }
+            | Self::FailedAncestorKey { .. } => None,
         }
     }
 
@@ -170,7 +197,9 @@ impl StepSettlement {
             | Self::FailedCondition { .. }
             | Self::FailedTooLarge { .. }
             | Self::FailedKey { .. }
-            | Self::FailedNoKey { .. } => StepStatus::Failed,
+            | Self::FailedNoKey { .. }
+            | Self::FailedAncestorLock { .. }
+            | Self::FailedAncestorKey { .. } => StepStatus::Failed,
         }
     }
 }

@@ -80,6 +80,9 @@ impl Engine {
                 if !self.config.bugs.on(PlantedBug::KeyTakenTwice) =>
             {
                 let known = self.ledger.awaited_key(place).is_some();
+                if let Some(settled) = self.ancestor_key(run_ix, before, &key) {
+                    return Some(event::StepSettled { run, step, settled }.into());
+                }
                 let by = self.runs[before.0].id;
                 (!known).then(|| event::KeyAwaited { run, step, key, by }.into())
             }

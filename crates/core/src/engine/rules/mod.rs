@@ -1,5 +1,6 @@
 //! The rules: each one decides one subject and emits events.
 
+mod ancestors;
 mod audit;
 mod cancel;
 mod condemned_runs;

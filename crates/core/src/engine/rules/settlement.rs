@@ -26,6 +26,9 @@ impl Engine {
                 DeferredWork::Stop(run) => self.settle_stopped_steps(out, run),
                 DeferredWork::Finish(run) => self.end_run(out, run),
                 DeferredWork::Supersede(run, step) => self.supersede(out, run, step),
+                DeferredWork::YieldToAncestor(run, step) => {
+                    self.yield_to_ancestor(out, run, step);
+                }
                 DeferredWork::Interrupt(run) => self.interrupt_if_due(out, run),
             }
             if self.has_scanned_enough(out) {

@@ -130,6 +130,8 @@ pub(crate) enum DeferredWork {
     Finish(RunIx),
     /// A step became ready at a lock where the newest run supersedes the older ones.
     Supersede(RunIx, StepIx),
+    /// A step became ready in a run that was started inside another step, and may wait for a lock of that step.
+    YieldToAncestor(RunIx, StepIx),
     /// The owner of a run has ended, and the run may have no lease left.
     Interrupt(RunIx),
 }
@@ -141,7 +143,8 @@ impl DeferredWork {
             | Self::Stop(run)
             | Self::Finish(run)
             | Self::Interrupt(run)
-            | Self::Supersede(run, _) => run,
+            | Self::Supersede(run, _)
+            | Self::YieldToAncestor(run, _) => run,
         }
     }
 }

@@ -359,6 +359,8 @@ fn mark_settled(settled: &StepSettlement, marks: &mut CoverageMarks) {
         | StepSettlement::FailedNoLock
         | StepSettlement::FailedTooLarge { .. }
         | StepSettlement::FailedKey { .. }
-        | StepSettlement::FailedNoKey { .. } => {}
+        | StepSettlement::FailedNoKey { .. }
+        | StepSettlement::FailedAncestorLock { .. }
+        | StepSettlement::FailedAncestorKey { .. } => {}
     }
 }

@@ -75,7 +75,9 @@ impl SimWitness {
             | StepSettlement::FailedNoLock
             | StepSettlement::FailedTooLarge { .. }
             | StepSettlement::FailedKey { .. }
-            | StepSettlement::FailedNoKey { .. } => {}
+            | StepSettlement::FailedNoKey { .. }
+            | StepSettlement::FailedAncestorLock { .. }
+            | StepSettlement::FailedAncestorKey { .. } => {}
         }
         Ok(())
     }

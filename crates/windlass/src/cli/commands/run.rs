@@ -214,6 +214,7 @@ impl RunArgs {
             unplaceable: leading.map_or(self.unplaceable(), |_| UnplaceablePolicy::Wait),
             timeout: self.timeout.or(expanded.timeout),
             owner: None,
+            parent: None,
         };
         let plan = Arc::new(expanded.plan.with_idempotency_ignored(self.again));
         match self.resume.as_deref() {

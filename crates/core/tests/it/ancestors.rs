@@ -1,0 +1,125 @@
+//! Runs that were started inside a step of another run, and need what that step holds.
+
+use windlass_core::engine::{
+    AncestorStep, Event, ParentStep, RunOptions, StepSettlement, SubmitRun, event,
+};
+use windlass_core::id::{RunId, StepIx};
+use windlass_core::outcome::{Outcome, RunStatus, StepStatus};
+use windlass_core::plan::{IdempotencySpec, StepSpec};
+use windlass_core::report::WhyReport;
+use windlass_core::summary::RunSummary;
+
+use crate::plan_sketch::PlanSketch;
+use crate::test_cluster::TestCluster;
+
+/// Submits a run that is started inside a step.
+fn nested(crew: &mut TestCluster, run: &str, inside: &str, draw: impl FnOnce(&mut PlanSketch)) {
+    let (of, step) = crew.find(inside);
+    let parent = Some(ParentStep { run: of, step });
+    crew.submit_with(run, RunOptions { parent, ..RunOptions::default() }, draw);
+}
+
+fn settlement(crew: &TestCluster, step: &str) -> Option<StepSettlement> {
+    let at = crew.find(step);
+    crew.journal.iter().find_map(|event| match event {
+        Event::StepSettled(it) if (it.run, it.step) == at => Some(it.settled.clone()),
+        _ => None,
+    })
+}
+
+fn outer(lock: &str) -> TestCluster {
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
+    crew.submit("outer", |plan| plan.step("deploy", StepSpec::locking([lock]), []));
+    assert_eq!(crew.running("alpha"), ["deploy"]);
+    crew
+}
+
+#[test]
+fn step_that_needs_a_lock_of_an_ancestor_fails_at_once() {
+    let mut crew = outer("prod");
+    nested(&mut crew, "middle", "deploy", |plan| plan.plains(["call"]));
+    nested(&mut crew, "inner", "call", |plan| {
+        plan.step("push", StepSpec::locking(["prod"]), []);
+        plan.step("other", StepSpec::locking(["test"]), []);
+    });
+    assert_eq!(crew.status("push"), StepStatus::Failed);
+    let holder = AncestorStep { run: RunId(1), step: StepIx(0), name: "deploy".into() };
+    let expected = StepSettlement::FailedAncestorLock { lock: "prod".into(), holder };
+    assert_eq!(settlement(&crew, "push"), Some(expected));
+    let mut events = crew.recorded().filter(|(_, event)| event.run() == Some(RunId(3)));
+    let (at, submitted) = events.next().expect("it was submitted");
+    let mut summary = RunSummary::from_submitted(at, submitted).expect("it begins with that");
+    events.for_each(|(at, event)| summary.apply_event(at, event));
+    let reason = summary.step(StepIx(0)).and_then(|step| step.reason());
+    let run = RunId(1);
+    let words =
+        format!("lock prod is held by deploy of run {run}, inside which this run was started");
+    assert_eq!(reason, Some(words));
+}
+
+#[test]
+fn lock_with_a_slot_for_others_is_awaited() {
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
+    crew.submit("outer", |plan| {
+        plan.lock_slots("gpu", 2);
+        plan.step("deploy", StepSpec::locking(["gpu"]), []);
+        plan.step("train", StepSpec::locking(["gpu"]), []);
+    });
+    nested(&mut crew, "inner", "deploy", |plan| {
+        plan.lock_slots("gpu", 2);
+        plan.step("push", StepSpec::locking(["gpu"]), []);
+    });
+    assert!(matches!(crew.why("push"), WhyReport::Locks { .. }), "train is no ancestor");
+    crew.succeed(["train"]);
+    crew.succeed(["push", "deploy"]);
+    assert_eq!(crew.run_status("inner"), RunStatus::Succeeded);
+}
+
+#[test]
+fn lock_of_an_ancestor_that_holds_it_no_more_is_awaited() {
+    let mut crew = outer("prod");
+    crew.succeed(["deploy"]);
+    crew.submit("next", |plan| plan.step("release", StepSpec::locking(["prod"]), []));
+    nested(&mut crew, "inner", "deploy", |plan| {
+        plan.step("push", StepSpec::locking(["prod"]), []);
+    });
+    assert!(matches!(crew.why("push"), WhyReport::Locks { .. }));
+}
+
+#[test]
+fn step_that_needs_the_key_of_an_ancestor_fails_at_once() {
+    let once =
+        || StepSpec { idempotency: Some(IdempotencySpec::with_key("day")), ..StepSpec::default() };
+    let mut crew = TestCluster::new().worker("alpha", 4, []);
+    crew.submit("outer", |plan| plan.step("report", once(), []));
+    nested(&mut crew, "inner", "report", |plan| plan.step("again", once(), []));
+    let holder = AncestorStep { run: RunId(1), step: StepIx(0), name: "report".into() };
+    let expected = StepSettlement::FailedAncestorKey { key: "day".into(), holder };
+    assert_eq!(settlement(&crew, "again"), Some(expected));
+    crew.finish("alpha", "report", Outcome::exit(0));
+    assert_eq!(crew.run_status("outer"), RunStatus::Succeeded);
+}
+
+#[test]
+fn unknown_parents_and_cycles_are_ignored() {
+    let mut crew = outer("prod");
+    for (number, parent) in [(7, RunId(99)), (8, RunId(8))] {
+        let plan = PlanSketch::draw("odd", |plan| {
+            plan.step("push", StepSpec::locking(["prod"]), []);
+        });
+        let mut submit = SubmitRun::new(RunId(number), plan);
+        submit.options.parent = Some(ParentStep { run: parent, step: StepIx(0) });
+        crew.submit_whole(&format!("odd{number}"), submit);
+    }
+    let settled = crew.journal.iter().filter(|it| matches!(it, Event::StepSettled(_))).count();
+    assert_eq!(settled, 0);
+    let event::RunSubmitted { options, .. } = crew
+        .journal
+        .iter()
+        .find_map(|event| match event {
+            Event::RunSubmitted(it) if it.run == RunId(8) => Some(it.clone()),
+            _ => None,
+        })
+        .expect("it was submitted");
+    assert_eq!(options.parent.map(|parent| parent.run), Some(RunId(8)));
+}
