@@ -68,8 +68,22 @@ pub struct NodeConfig {
 pub enum StandbyPolicy {
     /// It stands by.
     Wait,
+    /// It stands by for a node of its host, which has no address. If the leader has one, it ends with
+    /// [`NodeError::Led`].
+    WaitForPeers,
     /// It ends with [`NodeError::Led`].
     Refuse,
+}
+
+impl StandbyPolicy {
+    /// Whether the node ends while a leader leads that has an address, or has none.
+    const fn refuses(self, has_address: bool) -> bool {
+        match self {
+            Self::Wait => false,
+            Self::WaitForPeers => has_address,
+            Self::Refuse => true,
+        }
+    }
 }
 
 /// The reason for which a node ended.
@@ -247,13 +261,13 @@ impl ControllerNode {
         let (asked_at, came) = self.ask_for_term().await;
         let won = match came {
             Ok(CampaignOutcome::Won(leadership)) => Some(WonCampaign { leadership, asked_at }),
-            Ok(CampaignOutcome::LedBy { node, pid, address }) => match self.config.stand_by {
-                StandbyPolicy::Wait => {
-                    self.views.set_led_by(Some(CurrentLeader { node, address }));
-                    None
+            Ok(CampaignOutcome::LedBy { node, pid, address }) => {
+                if self.config.stand_by.refuses(address.is_some()) {
+                    return Err(NodeError::Led { node, pid, address });
                 }
-                StandbyPolicy::Refuse => return Err(NodeError::Led { node, pid, address }),
-            },
+                self.views.set_led_by(Some(CurrentLeader { node, address }));
+                None
+            }
             Err(error) if error.is_retryable() => {
                 self.views.set_stalled(Some(error));
                 None
@@ -276,7 +290,9 @@ impl ControllerNode {
         let (clock, candidate) = (&self.config.clock, self.config.candidate.clone());
         let asked_at = clock.now();
         match self.config.stand_by {
-            StandbyPolicy::Wait => (asked_at, self.journal.campaign(candidate).await),
+            StandbyPolicy::Wait | StandbyPolicy::WaitForPeers => {
+                (asked_at, self.journal.campaign(candidate).await)
+            }
             // This campaigns once and may have to watch a term that is not renewed, so the term that it wins counts
             // from a renewal.
             StandbyPolicy::Refuse => match self.journal.campaign_patiently(candidate).await {

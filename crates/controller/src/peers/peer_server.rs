@@ -33,7 +33,8 @@ pub struct PeerServer {
 }
 
 impl PeerServer {
-    /// Listens at a path, in a folder that this node leads. A socket that exists already is of an earlier leader.
+    /// Listens at a path, in a folder that this node leads. A socket that exists already is of an earlier leader. The file
+    /// stays after the end: the next leader may have replaced it already.
     pub fn bind(socket: &Path, handle: NodeHandle) -> io::Result<Self> {
         match std::fs::remove_file(socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use windlass_core::engine::{Event, event};
+use windlass_core::id::RunId;
 use windlass_core::trace::{TraceParent, TraceSpan, TraceSpanFold};
 use windlass_net::http::{ClientCredentials, HttpClient, TcpDialer, dialer};
 use windlass_net::shutdown::ShutdownReceiver;
@@ -35,6 +36,8 @@ pub struct RunTracer {
     /// Spans that ended up to here were sent before.
     from: Position,
     parent: Option<TraceParent>,
+    /// The only run that is traced, whichever node leads.
+    run: Option<RunId>,
     collector: TraceCollector,
 }
 
@@ -45,13 +48,19 @@ impl RunTracer {
         let from = views.look(|view| view.position);
         let follower = views.follow(journal, Position(0));
         let meters = Arc::clone(handle.meters());
-        Self { views, meters, follower, from, parent: None, collector }
+        Self { views, meters, follower, from, parent: None, run: None, collector }
     }
 
     /// Makes runs that are submitted from now on a part of this trace.
     #[must_use]
     pub fn with_parent(self, parent: Option<TraceParent>) -> Self {
         Self { parent, ..self }
+    }
+
+    /// Sends only the spans of one run that end behind a position, also if another node leads.
+    #[must_use]
+    pub fn of_run(self, run: RunId, from: Position) -> Self {
+        Self { run: Some(run), from, ..self }
     }
 
     /// Sends until shutdown, and then the rest for at most a second. Shut it down after the node.
@@ -76,7 +85,7 @@ impl RunTracer {
     }
 
     async fn trace(self, queue: mpsc::Sender<TraceSpan>, mut shutdown: ShutdownReceiver) {
-        let Self { views, meters, mut follower, from, parent, .. } = self;
+        let Self { views, meters, mut follower, from, parent, run, .. } = self;
         let mut spans = TraceSpanFold::default();
         views.look(|view| {
             view.engine.workers().for_each(|it| spans.set_worker_name(it.id, &it.name));
@@ -87,7 +96,8 @@ impl RunTracer {
                 if let Event::Led(event::Led { term, .. }) = &recorded.event {
                     is_ours = views.look(|view| view.has_led(*term));
                 }
-                let is_new = recorded.position > from && is_ours;
+                let is_wanted = run.map_or(is_ours, |run| recorded.event.run() == Some(run));
+                let is_new = recorded.position > from && is_wanted;
                 spans.set_parent(parent.filter(|_| is_new));
                 let ended = spans.fold(recorded.at, &recorded.event).into_iter().filter(|_| is_new);
                 let dropped = ended.filter_map(|span| queue.try_send(span).err()).count();

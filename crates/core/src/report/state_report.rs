@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::engine::event::RunOwner;
 use crate::engine::queue::lock::Lock;
 use crate::engine::state::engine::Engine;
 use crate::engine::state::lease::Lease;
@@ -19,7 +20,7 @@ use crate::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
 use crate::outcome::{OutcomeKind, RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::requirement::Labels;
-use crate::session::{LeaseRef, StopMode, StopReason};
+use crate::session::{LeaseRef, StopMode, StopReason, WorkerLocality};
 use crate::time::{Span, Time};
 
 /// The leader.
@@ -54,6 +55,8 @@ pub struct WorkerReport<'a> {
     pub leases: u32,
     /// When its status last changed.
     pub since: Time,
+    /// The place of its process.
+    pub home: WorkerLocality,
 }
 
 /// An open lease.
@@ -147,6 +150,8 @@ pub struct RunReport<'a> {
     pub status: RunStatus,
     /// When it was submitted.
     pub submitted_at: Time,
+    /// The worker of the process to which it belongs.
+    pub owner: Option<RunOwner>,
     steps: &'a [StepState],
 }
 
@@ -193,6 +198,7 @@ impl Engine {
             slots: worker.slots,
             leases: worker.open(),
             since: worker.since,
+            home: worker.home,
         })
     }
 
@@ -407,6 +413,13 @@ impl Serialize for RunReport<'_> {
 }
 
 fn run_report(run: &Run) -> RunReport<'_> {
-    let Run { id, plan, status, submitted_at, steps, .. } = run;
-    RunReport { id: *id, plan, status: *status, submitted_at: *submitted_at, steps }
+    let Run { id, plan, status, submitted_at, options, steps, .. } = run;
+    RunReport {
+        id: *id,
+        plan,
+        status: *status,
+        submitted_at: *submitted_at,
+        owner: options.owner,
+        steps,
+    }
 }

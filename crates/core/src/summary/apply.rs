@@ -31,13 +31,21 @@ impl RunSummary {
             }
             Event::RunInterrupted(_) => {
                 self.status = RunStatus::Interrupted;
-                self.interrupted_at = Some(at);
+                // If its process led, it ended before the takeover.
+                self.interrupted_at = Some(self.leaderless_since.take().unwrap_or(at));
             }
             Event::RunResumed(it) => self.apply_resumed(at, it.options),
-            Event::Granted(event) => self.apply_granted(at, event),
+            Event::Granted(event) => {
+                self.leaderless_since = None;
+                self.apply_granted(at, event);
+            }
             Event::Started(it) => self.apply_started(at, it.step),
             Event::StopOrdered(it) => self.apply_stop(it.step, it.why),
-            Event::LeaseEnded(event) => self.apply_ended(at, event),
+            Event::LeaseEnded(event) => {
+                self.leaderless_since =
+                    self.leaderless_since.filter(|_| !event.ended.is_reported());
+                self.apply_ended(at, event);
+            }
             Event::BackoffEnded(it) => self.set_status(it.step, StepStatus::Ready),
             Event::StepSettled(it) => self.apply_settled(at, it.step, &it.settled),
             Event::KeyTaken(it) => self.apply_key(it.step, &it.key, StepStatus::Ready),
@@ -71,7 +79,11 @@ impl RunSummary {
 
     fn apply_led(&mut self, at: Time, term: Term, own: Option<WorkerId>) {
         let known = self.led.is_some_and(|(known, _)| term <= known);
-        if !known && self.ended_at.is_none() && self.interrupted_at.is_none() {
+        let goes_on = self.ended_at.is_none() && self.interrupted_at.is_none();
+        if !known && goes_on && self.options.owner.is_some() {
+            // Its own process goes on, unless that was the one that led.
+            self.leaderless_since.get_or_insert(self.last_event_at);
+        } else if !known && goes_on {
             self.gaps.push((self.last_event_at, at));
         }
         self.led = Some((term, own));

@@ -24,6 +24,8 @@ pub struct RunSummary {
     pub(super) ended_at: Option<Time>,
     /// When the run was interrupted, while it is.
     pub(super) interrupted_at: Option<Time>,
+    /// The last event before the newest takeover, until the owner of the run is known to have outlived it.
+    pub(super) leaderless_since: Option<Time>,
     pub(super) status: RunStatus,
     pub(super) cancel: Option<(CancelLevel, CancelReason)>,
     /// Periods without a leader, from the last event to the next leader, and periods in which the run was interrupted,
@@ -69,6 +71,7 @@ impl RunSummary {
             submitted_at: at,
             ended_at: None,
             interrupted_at: None,
+            leaderless_since: None,
             status: RunStatus::Running,
             cancel: None,
             gaps: Vec::new(),

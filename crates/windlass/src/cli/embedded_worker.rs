@@ -14,10 +14,12 @@ use windlass_worker::{GuardLockIdentity, PeerWorkers, WorkerIncarnations};
 
 use super::error::CliError;
 use super::extensions::{ProgramExtensions, StepExecutorSetup};
-use crate::embedded::LocalWorkerOptions;
+use crate::embedded::{LocalWorkerOptions, LocalWorkerPlace};
 
 /// A worker before it is assembled.
 pub(crate) struct EmbeddedWorkerSetup {
+    /// The place of the worker among those of its host.
+    pub(crate) place: LocalWorkerPlace,
     /// Concurrent steps.
     pub(crate) slots: u32,
     /// Advertised labels.
@@ -52,7 +54,7 @@ impl EmbeddedWorkerSetup {
         let executor = program.executor(StepExecutorSetup {
             place: self.settings,
             guard: self.guard,
-            // The leader ends with the worker, so no leader is left to be notified.
+            // The leader sees by the lock of the guard that nothing is left.
             death_notice: None,
             ends_calls: self.ends_calls,
             depot: Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&self.logs))))),
@@ -61,6 +63,7 @@ impl EmbeddedWorkerSetup {
             traces: self.traces,
         })?;
         Ok(LocalWorkerOptions {
+            place: self.place,
             name,
             slots: self.slots,
             labels: self.labels,

@@ -7,6 +7,7 @@
 
 use std::path::PathBuf;
 
+use windlass_core::id::RunId;
 use windlass_core::trace::TraceParent;
 
 /// The value of a variable, if it is set and is valid text.
@@ -61,6 +62,11 @@ pub(super) fn all() -> Vec<(String, String)> {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     std::env::vars_os().filter_map(text).collect()
+}
+
+/// `WINDLASS_RUN` and `WINDLASS_STEP`: the run and the step inside which this process was started.
+pub(super) fn enclosing_step() -> Option<(RunId, String)> {
+    Some((variable("WINDLASS_RUN")?.parse().ok()?, variable("WINDLASS_STEP")?))
 }
 
 /// `WINDLASS_RUN_SECRET`: authenticates the messages of a leader and its workers.

@@ -17,8 +17,6 @@ use crate::embedded::StoreAddress;
 pub(crate) const FILE: &str = "windlass.yml";
 /// The folder of the store.
 pub(crate) const STORE: &str = ".windlass";
-/// The folder in the store for files through which steps report to windlass.
-pub(crate) const SCRATCH: &str = "scratch";
 
 /// Parses the address of a store.
 pub(crate) fn store_address(named: &str) -> Result<StoreAddress, CliError> {

@@ -82,27 +82,36 @@ pub fn is_led(folder: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(address(folder)).is_ok()
 }
 
-/// The socket of the leader of the stores in a folder. It is elsewhere if the path would be too long for a socket.
+/// The socket for commands of the leader of the stores in a folder.
 fn address(folder: &Path) -> PathBuf {
+    socket_path(folder, NAME)
+}
+
+/// A socket of this name in a folder. It is elsewhere if the path would be too long for a socket.
+pub(super) fn socket_path(folder: &Path, name: &str) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let beside = folder.join(NAME);
+    let beside = folder.join(name);
     if beside.as_os_str().len() <= ADDRESS_MAX {
         return beside;
     }
     let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
-    std::env::temp_dir().join(format!("windlass-{}.sock", &hash[..32]))
+    std::env::temp_dir().join(format!("windlass-{}-{name}", &hash[..32]))
 }
 
 /// Serves the API to other terminals while this process leads.
 #[derive(Debug)]
 pub struct ControlSocket {
     server: HttpServer<UnixListener>,
-    file: PathBuf,
 }
 
 impl ControlSocket {
     /// Listens in a folder whose stores this process leads. A socket that exists already was left by a dead process.
     pub fn bind(folder: &Path, api: Api) -> io::Result<Self> {
+        Self::bind_shared(folder, Arc::new(api.for_owner()))
+    }
+
+    /// Does the same for an API that already is the owner's.
+    pub(super) fn bind_shared(folder: &Path, api: Arc<Api>) -> io::Result<Self> {
         let file = address(folder);
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -111,12 +120,11 @@ impl ControlSocket {
         let listener = UnixListener::bind(&file)?;
         // A process that can write to the socket can end the run: only processes of the owner may.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { server: HttpServer::new(listener, router(Arc::new(api.for_owner()))), file })
+        Ok(Self { server: HttpServer::new(listener, router(api)) })
     }
 
-    /// Serves until the shutdown.
+    /// Serves until the shutdown. The file stays: the next leader may have replaced it already.
     pub async fn run(self, shutdown: ShutdownReceiver) {
         self.server.run(shutdown).await;
-        drop(std::fs::remove_file(&self.file));
     }
 }

@@ -1,6 +1,7 @@
 //! A controller node in this process, with a worker inside it.
 
 use std::future::pending;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,11 +33,13 @@ use windlass_worker::{
 };
 
 use super::clock::system_now;
+#[cfg(all(unix, feature = "http"))]
+use super::leader_sockets::peer_socket;
 use super::name_wait_link::{NameWaitLink, OperatorMessages};
 use super::stores::Stores;
 
 /// The id of the worker inside an exclusive leader.
-const LOCAL_WORKER_ID: WorkerId = WorkerId(1);
+const EXCLUSIVE_WORKER_ID: WorkerId = WorkerId(1);
 
 /// Leases beyond the slots: as many as one reply can carry, so that short steps do not wait for a commit each.
 const EXTRA_LEASES: u32 = 512;
@@ -68,6 +71,9 @@ pub struct LeaderOptions {
     pub stand_by: StandbyPolicy,
     /// The id of its own worker, if it has one.
     pub own_worker: Option<WorkerId>,
+    /// The socket at which the leader answers processes that share its folder. `None` if only one process uses the
+    /// stores, or if the leader is reached at its address.
+    pub leader_socket: Option<PathBuf>,
     /// Receives messages for the operator while its worker waits for its name.
     pub messages: OperatorMessages,
 }
@@ -76,7 +82,7 @@ impl LeaderOptions {
     /// Options of a node whose store no other node can lead, and that has no other worker.
     pub fn exclusive(name: &str) -> Self {
         let (name, stand_by) = (name.to_owned(), StandbyPolicy::Refuse);
-        let (own_worker, messages) = (Some(LOCAL_WORKER_ID), OperatorMessages::silent());
+        let (own_worker, messages) = (Some(EXCLUSIVE_WORKER_ID), OperatorMessages::silent());
         Self {
             name,
             address: None,
@@ -84,14 +90,25 @@ impl LeaderOptions {
             interval: None,
             stand_by,
             own_worker,
+            leader_socket: None,
             messages,
         }
+    }
+
+    /// Options of a node that shares the stores in a folder with other processes of this host.
+    #[cfg(all(unix, feature = "http"))]
+    pub fn sharing(folder: &Path, name: &str, own_worker: Option<WorkerId>) -> Self {
+        let stand_by = StandbyPolicy::WaitForPeers;
+        let leader_socket = Some(peer_socket(folder));
+        Self { stand_by, own_worker, leader_socket, ..Self::exclusive(name) }
     }
 }
 
 /// Options of the worker inside a node.
 #[derive(Clone, Debug)]
 pub struct LocalWorkerOptions {
+    /// The place of the worker among those of its host.
+    pub place: LocalWorkerPlace,
     /// The worker's name.
     pub name: String,
     /// Concurrent steps.
@@ -106,6 +123,32 @@ pub struct LocalWorkerOptions {
     pub executor: Arc<dyn Executor>,
     /// The starts of the worker, and the lock of its guard; `None` if nothing outlives this process.
     pub orphan_guard: Option<(Arc<WorkerIncarnations>, GuardLockIdentity)>,
+}
+
+/// The place of a worker among those of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalWorkerPlace {
+    /// The only worker of this host: its leases end with the process.
+    Exclusive,
+    /// One of several, in the slot of this number.
+    Slot(WorkerId),
+}
+
+impl LocalWorkerPlace {
+    /// The id of the worker.
+    pub const fn worker(self) -> WorkerId {
+        match self {
+            Self::Exclusive => EXCLUSIVE_WORKER_ID,
+            Self::Slot(worker) => worker,
+        }
+    }
+
+    const fn locality(self) -> WorkerLocality {
+        match self {
+            Self::Exclusive => WorkerLocality::SharedFate,
+            Self::Slot(_) => WorkerLocality::SameHost,
+        }
+    }
 }
 
 /// Why a node ended, or did not start.
@@ -174,13 +217,17 @@ impl EmbeddedNode {
                 node: options.name.clone(),
                 address: options.address.clone(),
             },
-            engine: EngineConfig { interval: options.interval, ..EngineConfig::default() },
+            engine: EngineConfig {
+                interval: options.interval,
+                same_host_workers: options.leader_socket.is_some(),
+                ..EngineConfig::default()
+            },
             ttl: options.ttl,
             own: options.own_worker,
             stand_by: options.stand_by,
             // Terms end by time where others can lead.
             clock: ProcessClock::of_leases(),
-            leader_socket: None,
+            leader_socket: options.leader_socket.clone(),
         };
         let (node, handle) = ControllerNode::open(Arc::clone(&stores.journal), config).await?;
         // Before the first event.
@@ -222,16 +269,22 @@ impl EmbeddedNode {
         self.until(EngineView::leads).await
     }
 
+    /// Waits until requests to it reach a leader, in this process or in another one of this host; or it cannot continue.
+    pub async fn until_it_reaches_leader(&mut self) -> Result<(), EmbeddedNodeError> {
+        self.until(EngineView::reaches_leader).await
+    }
+
     /// Stops leading. The node continues to answer and to apply events.
     pub fn retire(&self) {
         self.retire.shut_down();
     }
 
-    /// Starts the worker, which can run every open step.
+    /// Starts the worker. Returns its incarnation, once the leader knows it.
     pub async fn start_worker(
         &mut self,
         options: LocalWorkerOptions,
-    ) -> Result<(), EmbeddedNodeError> {
+    ) -> Result<Incarnation, EmbeddedNodeError> {
+        let id = options.place.worker();
         let link = NameWaitLink::new(Arc::new(self.handle.clone()), self.tell.clone());
         let worker = worker(&self.handle, link, options)?;
         let incarnation = worker.register.incarnation;
@@ -240,10 +293,11 @@ impl EmbeddedNode {
         self.worker = Some(tokio::spawn(worker.run(ends)));
         // A run that is submitted before its worker would find no worker that can run its steps.
         self.until(|view| {
-            let mut own = view.engine.workers().filter(|worker| worker.id == LOCAL_WORKER_ID);
+            let mut own = view.engine.workers().filter(|worker| worker.id == id);
             own.any(|worker| worker.incarnation == incarnation)
         })
-        .await
+        .await?;
+        Ok(incarnation)
     }
 
     /// Waits until the view has reached a state, or the node cannot continue.
@@ -337,7 +391,7 @@ fn worker(
 ) -> Result<WorkerRuntime, WorkerError> {
     // The clock may have been set back, and the file of its starts may belong to another store.
     let known = handle.views().look(|view| {
-        let own = view.engine.workers().find(|worker| worker.id == LOCAL_WORKER_ID);
+        let own = view.engine.workers().find(|worker| worker.id == options.place.worker());
         own.map_or(Incarnation::default(), |worker| worker.incarnation)
     });
     let (incarnation, former) = match options.orphan_guard {
@@ -345,13 +399,13 @@ fn worker(
         None => (known.next(system_now(), 0), FormerLifeProof::Unknown),
     };
     let worker = WorkerSetup {
-        worker: LOCAL_WORKER_ID,
+        worker: options.place.worker(),
         name: options.name,
         life: (incarnation, former),
         labels: options.labels,
         slots: options.slots,
         leases_ahead: EXTRA_LEASES,
-        locality: WorkerLocality::SharedFate,
+        locality: options.place.locality(),
         scope: options.scope,
         link: Arc::new(link),
         executor: options.executor,

@@ -5,8 +5,9 @@
 //!               └──► Maintenance (archive, snapshots)
 //! ```
 //!
-//! `windlass run` and programs with typed steps are such a node. No other node can take over its store, so leader and
-//! worker end together, and no lease ends while the machine sleeps or the process is stopped.
+//! `windlass run` and programs with typed steps are such a node. Several processes can share the stores in a folder: each
+//! is a node with a worker in a slot of its own, one leads, and the others pass it their requests. No lease ends while the
+//! machine sleeps or a process is stopped.
 
 mod address;
 mod clock;
@@ -17,9 +18,14 @@ mod condemn;
 mod control_socket;
 mod echo_log_store;
 mod embedded_node;
+mod interrupted_run;
+#[cfg(all(unix, feature = "http"))]
+mod leader_sockets;
 mod name_wait_link;
 #[cfg(feature = "http")]
 mod node_link;
+#[cfg(all(unix, feature = "http"))]
+mod owner_watch;
 #[cfg(feature = "sqlite")]
 mod read_state;
 mod store_reader;
@@ -27,6 +33,8 @@ mod stores;
 mod submitted_run;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod transfer;
+#[cfg(all(unix, feature = "http"))]
+mod worker_slot;
 
 pub use address::StoreAddress;
 pub use clock::system_now;
@@ -38,10 +46,21 @@ pub use control_socket::{ControlSocket, ControlSocketError, cancel, is_led, lead
 pub use echo_log_store::{EchoLogStore, EchoedChunk};
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub(crate) use embedded_node::EMBEDDED_LEASE_TTL;
-pub use embedded_node::{EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions};
+pub use embedded_node::{
+    EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions, LocalWorkerPlace,
+};
+#[cfg(all(unix, feature = "http", feature = "sqlite"))]
+pub(crate) use interrupted_run::cancel_interrupted;
+pub(crate) use interrupted_run::{InterruptedRun, until_at_rest};
+#[cfg(all(unix, feature = "http"))]
+pub use leader_sockets::LeaderSockets;
 pub use name_wait_link::{NameWaitLink, OperatorMessages};
 #[cfg(feature = "http")]
 pub use node_link::NodeLink;
+#[cfg(all(unix, feature = "http"))]
+pub use owner_watch::OwnerWatch;
+#[cfg(all(unix, feature = "http"))]
+pub(crate) use owner_watch::runs_of;
 #[cfg(feature = "sqlite")]
 pub use read_state::read_state;
 pub use store_reader::StoreReader;
@@ -49,3 +68,5 @@ pub use stores::Stores;
 pub(crate) use submitted_run::{RunEventReader, SubmittedRun};
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 pub use transfer::{TransferError, TransferTotals, transfer};
+#[cfg(all(unix, feature = "http"))]
+pub use worker_slot::WorkerSlot;

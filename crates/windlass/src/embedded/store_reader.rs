@@ -1,6 +1,7 @@
 //! Reads the runs in a store while another process may write to it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use windlass_core::engine::{Engine, EngineConfig, Event, event};
 use windlass_core::id::RunId;
@@ -9,7 +10,7 @@ use windlass_core::summary::{RunSummary, StepDurations};
 use windlass_core::time::Time;
 use windlass_store::archive::{FindRunError, RunQuery, RunRecord, find_run};
 use windlass_store::db::StoreError;
-use windlass_store::journal::Position;
+use windlass_store::journal::{Position, RecordedEvent};
 
 use super::stores::Stores;
 
@@ -67,6 +68,13 @@ impl StoreReader {
         find_run(text, &open, &*self.stores.archive).await
     }
 
+    /// The newest run.
+    pub async fn latest(&self) -> Result<Option<RunId>, StoreError> {
+        let page = self.stores.archive.runs(RunQuery { most: 1, ..RunQuery::default() }).await?;
+        let sealed = page.first().map(|record| record.run);
+        Ok(sealed.max(self.open.keys().next_back().copied()))
+    }
+
     /// The newest run of a pipeline.
     pub async fn latest_of(&self, pipeline: &str) -> Result<Option<RunId>, StoreError> {
         let mut open = self.open.values().rev();
@@ -100,23 +108,72 @@ impl StoreReader {
         Ok(known)
     }
 
+    /// Every event of a run, from the archive and then from the journal.
+    pub async fn events(&self, run: RunId) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
+        let mut events = self.archived_events(run).await?;
+        let mut after = events.last().map_or(Position(0), |last| last.position);
+        loop {
+            let page = match self.stores.journal.tail(after, PAGE).await {
+                Err(StoreError::Pruned { upto }) => {
+                    after = upto;
+                    continue;
+                }
+                page => page?,
+            };
+            let Some(end) = page.last().map(|batch| batch.position()) else { return Ok(events) };
+            let of_run = |it: &&Arc<RecordedEvent>| {
+                it.position > after && it.event.run().is_none_or(|of| of == run)
+            };
+            events.extend(page.iter().flat_map(|batch| &batch.events).filter(of_run).cloned());
+            after = end;
+        }
+    }
+
+    /// The events of a run that the archive has; none if the run was never sealed.
+    async fn archived_events(&self, run: RunId) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
+        let mut events: Vec<Arc<RecordedEvent>> = Vec::new();
+        loop {
+            let after = events.last().map_or(Position(0), |last| last.position);
+            let page = self.stores.archive.events(run, after, PAGE).await?;
+            if page.is_empty() {
+                return Ok(events);
+            }
+            events.extend(page);
+        }
+    }
+
     async fn sealed(&self, record: &RunRecord) -> Result<Option<RunSummary>, StoreError> {
-        let first = self.stores.archive.events(record.run, Position(0), 1).await?;
-        let Some(submitted) = first.into_iter().next() else { return Ok(None) };
-        let mut after = submitted.position;
+        self.sealed_before(record, Position(u64::MAX)).await
+    }
+
+    /// The state of a sealed run before a position.
+    async fn sealed_before(
+        &self,
+        record: &RunRecord,
+        end: Position,
+    ) -> Result<Option<RunSummary>, StoreError> {
+        let events = self.archived_events(record.run).await?;
+        let mut events = events.iter().take_while(|it| it.position < end);
+        let Some(submitted) = events.next() else { return Ok(None) };
         let summary = RunSummary::from_submitted(submitted.at, &submitted.event);
         let Some(mut summary) = summary else { return Ok(None) };
         for (worker, name) in &record.workers {
             summary.add_worker(*worker, name, None);
         }
-        loop {
-            let page = self.stores.archive.events(record.run, after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(Some(summary)) };
-            after = last.position;
-            for recorded in &page {
-                summary.apply_event(recorded.at, &recorded.event);
-            }
+        events.for_each(|it| summary.apply_event(it.at, &it.event));
+        Ok(Some(summary))
+    }
+
+    /// Opens a sealed run again that is resumed at a position. The journal has only its events from there on.
+    async fn reopen(&mut self, run: RunId, resumed: Position) -> Result<(), StoreError> {
+        if self.open.contains_key(&run) {
+            return Ok(());
         }
+        let Some(record) = self.stores.archive.run(run).await? else { return Ok(()) };
+        if let Some(summary) = self.sealed_before(&record, resumed).await? {
+            self.open.insert(run, summary);
+        }
+        Ok(())
     }
 
     /// Loads the newest snapshot and returns its position.
@@ -150,6 +207,9 @@ impl StoreReader {
                     if recorded.position > folded {
                         // Runs can be listed even if this version cannot apply an event.
                         let _ = self.engine.apply(recorded.at, &recorded.event);
+                    }
+                    if let Event::RunResumed(event::RunResumed { run, .. }) = &recorded.event {
+                        self.reopen(*run, recorded.position).await?;
                     }
                     self.learn(recorded.at, &recorded.event);
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_controller::{EngineView, EventFollower, FollowedEvents, NodeHandle, NotLeader};
 use windlass_core::engine::{EngineCall, Event, RequestDenial, SubmitRun, SubmitWarning, event};
-use windlass_core::id::RunId;
+use windlass_core::id::{RunId, WorkerId};
 use windlass_core::summary::RunSummary;
 use windlass_store::db::StoreError;
 use windlass_store::journal::{Position, RecordedEvent};
@@ -38,15 +38,21 @@ impl SubmittedRun {
         let at = handle.views().look(submitted).unwrap_or_else(system_now);
         let event = Event::RunSubmitted(event::RunSubmitted { run, plan, options, reused });
         let summary = RunSummary::from_submitted(at, &event).expect("the event is a submission");
-        Ok(Ok((Self { summary: with_workers(summary, handle), from }, warnings)))
+        let only = options.owner.filter(|owner| !owner.shares).map(|owner| owner.worker);
+        Ok(Ok((Self { summary: with_workers(summary, handle, only), from }, warnings)))
     }
 }
 
-/// Adds the leader and the workers that are known before the run.
-fn with_workers(mut summary: RunSummary, handle: &NodeHandle) -> RunSummary {
+/// Adds the leader and the workers that are known before the run, or the only one that runs its steps.
+fn with_workers(
+    mut summary: RunSummary,
+    handle: &NodeHandle,
+    only: Option<WorkerId>,
+) -> RunSummary {
     handle.views().look(|view| {
         summary.set_leader(view.engine.term(), None);
-        for worker in view.engine.workers() {
+        let workers = view.engine.workers();
+        for worker in workers.filter(|worker| only.is_none_or(|only| only == worker.id)) {
             summary.add_worker(worker.id, &worker.name, Some(&worker.labels));
             summary.set_worker_slots(worker.id, worker.slots, summary.submitted_at());
         }
@@ -58,13 +64,20 @@ fn with_workers(mut summary: RunSummary, handle: &NodeHandle) -> RunSummary {
 #[derive(Debug)]
 pub(crate) struct RunEventReader {
     run: RunId,
+    /// The only worker whose events are read; `None` for all.
+    worker: Option<WorkerId>,
     follower: EventFollower,
 }
 
 impl RunEventReader {
     /// Reads behind a position.
     pub(crate) fn new(handle: &NodeHandle, stores: &Stores, run: RunId, from: Position) -> Self {
-        Self { run, follower: handle.views().follow(&stores.journal, from) }
+        Self { run, worker: None, follower: handle.views().follow(&stores.journal, from) }
+    }
+
+    /// Reads no events of workers other than this one: they are those of other processes.
+    pub(crate) fn of_worker(self, worker: WorkerId) -> Self {
+        Self { worker: Some(worker), ..self }
     }
 
     /// Waits until there may be events to read. The future can be dropped: no event is lost.
@@ -75,7 +88,26 @@ impl RunEventReader {
     /// Reads the events that are there now, each once and in order.
     pub(crate) async fn read(&mut self) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
         let news = self.follower.read().await?;
-        let own = |it: &&Arc<RecordedEvent>| it.event.run().is_none_or(|of| of == self.run);
+        let own = |it: &&Arc<RecordedEvent>| match it.event.run() {
+            Some(of) => of == self.run,
+            None => {
+                self.worker.is_none_or(|own| changed_worker(&it.event).is_none_or(|of| of == own))
+            }
+        };
         Ok(news.iter().flat_map(FollowedEvents::iter).filter(own).map(Arc::clone).collect())
     }
+}
+
+/// The worker that the event is about, if it is about a worker.
+const fn changed_worker(event: &Event) -> Option<WorkerId> {
+    if let Event::WorkerRegistered(event::WorkerRegistered { worker, .. })
+    | Event::WorkerLost(event::WorkerLost { worker })
+    | Event::WorkerReturned(event::WorkerReturned { worker })
+    | Event::WorkerDrained(event::WorkerDrained { worker })
+    | Event::WorkerEnded(event::WorkerEnded { worker, .. })
+    | Event::WorkerForgotten(event::WorkerForgotten { worker }) = event
+    {
+        return Some(*worker);
+    }
+    None
 }

@@ -23,8 +23,8 @@ use super::pipeline::Pipeline;
 use super::report::Report;
 use super::run_error::RunError;
 use crate::embedded::{
-    EmbeddedNode, LeaderOptions, LocalWorkerOptions, RunEventReader, Stores, SubmittedRun,
-    system_now,
+    EmbeddedNode, LeaderOptions, LocalWorkerOptions, LocalWorkerPlace, RunEventReader, Stores,
+    SubmittedRun, system_now,
 };
 
 /// The name of the worker of a program.
@@ -165,6 +165,7 @@ impl<'a> Runner<'a> {
         let executor = Arc::new(executor.with_link(Arc::new(handle.clone())));
         let slots = self.slots.unwrap_or_else(cores);
         LocalWorkerOptions {
+            place: LocalWorkerPlace::Exclusive,
             name: WORKER.to_owned(),
             slots,
             labels,

@@ -15,7 +15,9 @@ use windlass::core::problem::{ProblemSeverity, SourceFile};
 use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::time::Span;
 use windlass::core::{expand, spec};
-use windlass::embedded::{EmbeddedNode, LocalWorkerOptions, StoreReader, Stores, system_now};
+use windlass::embedded::{
+    EmbeddedNode, LocalWorkerOptions, LocalWorkerPlace, StoreReader, Stores, system_now,
+};
 use windlass_store::journal::Position;
 use windlass_store::logs::LogId;
 use windlass_worker::PeerWorkers;
@@ -48,6 +50,7 @@ async fn start(folder: &Path, stores: &Stores) -> EmbeddedNode {
     let executor = Arc::new(BuiltinExecutor::new(place, guard.expect("a guard starts"), logs));
     let labels = Labels::new(["linux"]);
     let crew = LocalWorkerOptions {
+        place: LocalWorkerPlace::Exclusive,
         name: "here".to_owned(),
         slots: 2,
         labels,

@@ -47,6 +47,10 @@ pub struct GuardLock {
     other: File,
 }
 
+/// Keeps a guard lock held until it is dropped, or this process ends.
+#[derive(Debug)]
+pub struct GuardLockHold(#[expect(dead_code, reason = "an open file holds the lock")] File);
+
 impl GuardLock {
     /// Takes the lock in this directory, unless it is held.
     pub fn try_take(folder: &Path) -> io::Result<Option<(Self, GuardLockIdentity)>> {
@@ -80,6 +84,26 @@ impl GuardLock {
         durable_folder::sync(folder)?;
         let taken = Self::try_take(folder)?;
         taken.ok_or_else(|| io::Error::other(format!("{FILE} is in use by another process")))
+    }
+
+    /// Whether no process holds the lock in this directory. A missing file is free. A process that tries to take the lock
+    /// at this moment may fail.
+    pub fn is_free(folder: &Path) -> io::Result<bool> {
+        let file = match File::open(folder.join(FILE)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Holds the lock in this process too, beside the guard that gets it.
+    pub fn hold(&self) -> io::Result<GuardLockHold> {
+        Ok(GuardLockHold(self.held.try_clone()?))
     }
 
     /// Returns two descriptions of the file. The lock is held while any process has the first one; the second one shows

@@ -127,11 +127,12 @@ fn local_run_options(
 ) -> Result<Option<LocalRunOptions>, CliError> {
     let root = run_source::root(args.origin.store.as_deref(), context, &folder);
     let local = LocalRunSource::open(context, folder.clone())?;
-    let summary = run_source::runtime()?.block_on(async {
+    let known = run_source::runtime()?.block_on(async {
         let run = local.find(&args.run).await?;
-        Ok::<_, CliError>(local.load_run(run).await?.summary)
+        local.load_run(run).await
     })?;
-    let Some(again) = args.rerun_request(&summary)? else { return Ok(None) };
+    let Some(again) = args.rerun_request(&known.summary)? else { return Ok(None) };
+    let replaces = known.interrupted.then(|| known.summary.run());
     let options = RunOptions {
         unplaceable: match again.options.unplaceable {
             UnplaceablePolicy::Fail => UnplaceablePolicy::Fail,
@@ -140,7 +141,7 @@ fn local_run_options(
         ..again.options
     };
     let plan = Arc::new(Arc::unwrap_or_clone(again.plan).with_idempotency_ignored(args.again));
-    let what = LocalRunKind::New { plan, options, reused: again.reused };
+    let what = LocalRunKind::New { plan, options, reused: again.reused, replaces };
     Ok(Some(LocalRunOptions {
         root,
         store: Some(folder),

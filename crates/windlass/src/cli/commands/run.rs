@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use windlass_core::engine::{RunOptions, UnplaceablePolicy};
 use windlass_core::expand::ExpandedPipeline;
+use windlass_core::plan::{Plan, StepSpec};
 use windlass_core::problem::ProblemSeverity;
 use windlass_core::time::Span;
+use windlass_store::journal::SqliteJournal;
 
 use crate::cli::args::ParamArg;
 use crate::cli::ci_instances::{
@@ -50,7 +52,7 @@ pub(crate) struct RunArgs {
     /// Show the plan without running it
     #[arg(long)]
     dry_run: bool,
-    /// Continue this interrupted run (default: the newest one of the pipeline)
+    /// Continue this interrupted run (default: the newest one, or the newest one of FILE)
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     resume: Option<String>,
     /// Cancel the run after this long, such as 90s or 2h
@@ -83,7 +85,7 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliErr
     let (expanded, root) = match planned {
         Ok((expanded, root)) => (Some(expanded), root),
         // A resumed run has its own plan.
-        Err(_) if args.names_run() && target.file.is_none() => (None, args.root(context)?),
+        Err(_) if args.resume.is_some() && target.file.is_none() => (None, args.root(context)?),
         Err(error) => return Err(error),
     };
     let leading = match args.instance.part(context)? {
@@ -98,6 +100,9 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliErr
         InstanceRole::Worker(meets) => return args.worker_instance(*meets, root, context),
     };
     let store = args.store(&root)?;
+    if let (Some(expanded), Some(folder), Some(_)) = (&expanded, &store, &args.store) {
+        warn_other_store(context, folder, &expanded.plan);
+    }
     local_run::run(LocalRunOptions {
         hints: args.hints(&target, context, store.as_deref()),
         root,
@@ -115,6 +120,18 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliErr
         collector: args.how.collector(),
         look: context.err,
     })
+}
+
+/// Warns once for each store that its locks and keys are its own.
+fn warn_other_store(context: &CommandContext, folder: &Path, plan: &Plan) {
+    let excludes = |spec: &StepSpec| !spec.locks.is_empty() || spec.idempotency.is_some();
+    if SqliteJournal::exists(folder) || !plan.specs().iter().any(excludes) {
+        return;
+    }
+    let what = "locks and idempotency keys are per store: runs in other stores do not respect those of this run";
+    let hint = "leave out --store to share them with other runs of this project";
+    let label = context.err.paint(ColorRole::Warn, "warning:");
+    output::print_message(&format!("{label} {what}; {hint}"));
 }
 
 /// Warns that no other machine takes part.
@@ -166,11 +183,6 @@ impl RunArgs {
         })
     }
 
-    /// Whether `--resume` names a run.
-    fn names_run(&self) -> bool {
-        self.resume.as_deref().is_some_and(|run| !run.is_empty())
-    }
-
     /// The folder in which steps of a run without a file run.
     fn root(&self, context: &CommandContext) -> Result<PathBuf, CliError> {
         let store = self.store.as_deref();
@@ -204,8 +216,9 @@ impl RunArgs {
         expanded: Option<ExpandedPipeline>,
         leading: Option<&LeaderInstanceOptions>,
     ) -> LocalRunKind {
+        let run = self.resume.clone().filter(|run| !run.is_empty());
         let Some(expanded) = expanded else {
-            return LocalRunKind::Resume { run: self.resume.clone(), plan: None };
+            return LocalRunKind::Resume { run, pipeline: None, plan: None };
         };
         let options = RunOptions {
             root: None,
@@ -217,10 +230,11 @@ impl RunArgs {
             parent: None,
         };
         let plan = Arc::new(expanded.plan.with_idempotency_ignored(self.again));
-        match self.resume.as_deref() {
-            None => LocalRunKind::New { plan, options, reused: Vec::new() },
-            Some("") => LocalRunKind::Resume { run: None, plan: Some(plan) },
-            Some(run) => LocalRunKind::Resume { run: Some(run.to_owned()), plan: Some(plan) },
+        if self.resume.is_none() {
+            return LocalRunKind::New { plan, options, reused: Vec::new(), replaces: None };
         }
+        let named = self.part.target().file.is_some();
+        let pipeline = named.then(|| plan.pipeline().to_owned());
+        LocalRunKind::Resume { run, pipeline, plan: Some(plan) }
     }
 }

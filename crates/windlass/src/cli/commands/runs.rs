@@ -11,7 +11,7 @@ use crate::cli::output::{ColumnAlign, TextTable, span_text};
 use crate::cli::run_source::{BlockingRunSource, OriginArgs, RunListEntry, moment_of};
 use crate::embedded::system_now;
 
-/// List runs, newest first
+/// List runs: interrupted ones first, then newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -47,32 +47,28 @@ enum RunStatusFilter {
 }
 
 impl RunStatusFilter {
-    /// The status in the store, which does not record whether a process works on the run.
-    const fn recorded(self) -> Option<RunStatus> {
+    const fn status(self) -> RunStatus {
         match self {
-            Self::Interrupted => None,
-            Self::Running => Some(RunStatus::Running),
-            Self::Cancelling => Some(RunStatus::Cancelling),
-            Self::Succeeded => Some(RunStatus::Succeeded),
-            Self::Failed => Some(RunStatus::Failed),
-            Self::Cancelled => Some(RunStatus::Cancelled),
+            Self::Interrupted => RunStatus::Interrupted,
+            Self::Running => RunStatus::Running,
+            Self::Cancelling => RunStatus::Cancelling,
+            Self::Succeeded => RunStatus::Succeeded,
+            Self::Failed => RunStatus::Failed,
+            Self::Cancelled => RunStatus::Cancelled,
         }
     }
 }
 
-/// Lists runs, unfinished ones first.
+/// Lists runs.
 pub(crate) fn run(args: &RunsArgs, context: &CommandContext) -> Result<u8, CliError> {
     let reading = BlockingRunSource::open(&args.origin, context)?;
     let query = RunQuery {
         pipeline: args.pipeline.clone(),
-        status: args.status.and_then(RunStatusFilter::recorded),
+        status: args.status.map(RunStatusFilter::status),
         most: args.limit,
         ..RunQuery::default()
     };
-    let mut listed = reading.wait(reading.source.runs(query, args.json))?;
-    if let Some(status) = args.status {
-        listed.retain(|run| run.interrupted == (status == RunStatusFilter::Interrupted));
-    }
+    let listed = reading.wait(reading.source.runs(query, args.json))?;
     if listed.is_empty() {
         if !args.json {
             output::print_message("no matching runs");

@@ -21,7 +21,8 @@ use super::serve::{ServeOptions, log_operator_messages, log_warnings};
 use crate::cli::embedded_worker::EmbeddedWorkerSetup;
 use crate::cli::error::CliError;
 use crate::embedded::{
-    EmbeddedNode, LeaderOptions, LocalWorkerOptions, StoreAddress, Stores, cluster_id,
+    EmbeddedNode, LeaderOptions, LocalWorkerOptions, LocalWorkerPlace, StoreAddress, Stores,
+    cluster_id,
 };
 
 /// How long a starting replica tries to reach its upstream, and the pause between tries.
@@ -181,6 +182,7 @@ async fn embedded_worker(
     let settings = place(state, &order.root, (&order.name, &order.policy));
     let (guard, guard_place) = guard(state).await?;
     let setup = EmbeddedWorkerSetup {
+        place: LocalWorkerPlace::Exclusive,
         slots: order.slots,
         labels: order.labels.clone(),
         scope: order.own_worker_scope,

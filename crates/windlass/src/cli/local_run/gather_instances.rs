@@ -6,7 +6,7 @@ use super::options::LocalRunOptions;
 use crate::cli::ci_instances::{InstanceMailboxEvent, InstanceMailboxServer};
 use crate::cli::error::CliError;
 use crate::cli::output::ColorRole;
-use crate::cli::run_watch::{InterruptListener, UserRequest};
+use crate::cli::run_watch::InterruptListener;
 use crate::cli::{exit, output};
 use crate::embedded::{EchoLogStore, EmbeddedNode};
 
@@ -30,7 +30,7 @@ pub(super) async fn bind_link(
     // A link that does not answer is retried for a while, unless the user stops waiting.
     let mailbox_server = tokio::select! {
         mailbox_server = InstanceMailboxServer::open(leading, node, Arc::clone(logs) as _) => mailbox_server?,
-        () = interrupted(interrupts) => return Ok(GatherOutcome::Cancelled(exit::INTERRUPTED)),
+        () = interrupts.next_end_request() => return Ok(GatherOutcome::Cancelled(exit::INTERRUPTED)),
     };
     output::print_message(&order.look.paint(ColorRole::Quiet, &leading.greeting()));
     if mailbox_server.follows_another() {
@@ -71,15 +71,11 @@ pub(super) async fn gather(
                 InstanceMailboxEvent::Cancel(_) => exit::CANCELLED,
                 InstanceMailboxEvent::Failed(error) => return Err(error),
             },
-            () = interrupted(interrupts) => exit::INTERRUPTED,
+            () = interrupts.next_end_request() => exit::INTERRUPTED,
         };
         mailbox_server.announce_no_run().await;
         return Ok(GatherOutcome::Cancelled(code));
     }
-}
-
-async fn interrupted(interrupts: &mut InterruptListener) {
-    while interrupts.next().await != UserRequest::EndRun {}
 }
 
 fn warn(order: &LocalRunOptions, what: &str) {

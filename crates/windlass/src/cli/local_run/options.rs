@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windlass_controller::traces::TraceCollector;
 use windlass_core::engine::{ReusedOutcome, RunOptions};
+use windlass_core::id::RunId;
 use windlass_core::plan::Plan;
 use windlass_core::requirement::Labels;
 use windlass_core::trace::TraceParent;
@@ -12,7 +13,6 @@ use windlass_worker::executors::TracePropagation;
 
 use crate::cli::ci_instances::LeaderInstanceOptions;
 use crate::cli::output::{CommandHints, OutputMode, TerminalCaps};
-use crate::cli::project::SCRATCH;
 use crate::cli::{ProgramExtensions, environment};
 
 /// A run on this machine, and how it is shown.
@@ -73,14 +73,6 @@ impl LocalRunOptions {
             None => TracePropagation::Inherited,
         }
     }
-
-    /// The folder of files through which steps report to windlass.
-    pub(super) fn scratch(&self) -> PathBuf {
-        match &self.store {
-            Some(store) => store.join(SCRATCH),
-            None => std::env::temp_dir().join(format!("windlass-{}", std::process::id())),
-        }
-    }
 }
 
 /// The work of a run.
@@ -94,12 +86,16 @@ pub(crate) enum LocalRunKind {
         options: RunOptions,
         /// Outcomes that are reused.
         reused: Vec<ReusedOutcome>,
+        /// The interrupted run in whose place it runs.
+        replaces: Option<RunId>,
     },
     /// An interrupted run continues.
     Resume {
-        /// The run: an id, a prefix, or `latest`; `None` is the newest of the pipeline.
+        /// The run: an id, a prefix, or `latest`; `None` is the newest that was interrupted.
         run: Option<String>,
-        /// The plan of the current file, to detect changes; `None` if there is no file and the run was named.
+        /// Only runs of this pipeline: its file was named.
+        pipeline: Option<String>,
+        /// The plan of the current file, to detect changes; `None` if there is none.
         plan: Option<Arc<Plan>>,
     },
 }

@@ -1,76 +1,84 @@
-//! Resumes an interrupted run.
+//! Finds an interrupted run and resumes it as the run of this process.
 
+use windlass_controller::NodeHandle;
+use windlass_core::engine::RunOwner;
 use windlass_core::id::RunId;
+use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
-use windlass_store::journal::Position;
+use windlass_store::archive::RunQuery;
 
+use super::begin_run::{BegunRun, FollowedRun, until_answered};
 use super::missing_secrets::refuse_missing_of_rest;
 use super::options::{LocalRunKind, LocalRunOptions};
 use crate::cli::error::CliError;
 use crate::cli::output::ColorRole;
 use crate::cli::{exit, output, run_watch};
-use crate::embedded::{StoreReader, Stores};
+use crate::embedded::{InterruptedRun, StoreReader, Stores, until_at_rest};
 
-/// A run that is followed.
-#[derive(Debug)]
-pub(super) struct FollowedRun {
-    /// The summary of the run at the position.
-    pub(super) summary: RunSummary,
-    /// The position behind which its events are read.
-    pub(super) from: Position,
+/// Tells how to resume the newest interrupted run of a pipeline, whose new run is about to start.
+pub(super) async fn note_interrupted(
+    order: &LocalRunOptions,
+    stores: &Stores,
+    pipeline: &str,
+) -> Result<(), CliError> {
+    let records = StoreReader::read(stores.clone()).await?;
+    let Some(summary) = newest_interrupted(&records, Some(pipeline)).await? else { return Ok(()) };
+    let Some(resume) = order.hints.resume(summary.run()) else { return Ok(()) };
+    let tally = summary.status_counts();
+    let so_far = format!("{} of {} steps had ended", tally.ended(), tally.total());
+    let what = format!("run {} of this pipeline was interrupted: {so_far}", summary.run());
+    let label = order.look.paint(ColorRole::Quiet, "note:");
+    output::print_message(&format!("{label} {what}; `{resume}` continues it"));
+    Ok(())
 }
 
-/// The result of a resume request.
-pub(super) enum ResumeOutcome {
-    /// Resume was not requested.
-    NotRequested,
-    Continues(RunId),
-    /// The run has already ended.
-    Finished(u8),
-}
-
-/// Finds the run to resume.
+/// Resumes the run, unless it has ended or belongs to a process that lives.
 pub(super) async fn resume(
     order: &LocalRunOptions,
     stores: &Stores,
-) -> Result<ResumeOutcome, CliError> {
-    let LocalRunKind::Resume { run, plan } = &order.kind else {
-        return Ok(ResumeOutcome::NotRequested);
+    handle: &NodeHandle,
+    owner: RunOwner,
+) -> Result<BegunRun, CliError> {
+    let LocalRunKind::Resume { run, pipeline, plan } = &order.kind else {
+        unreachable!("a new run is submitted")
     };
     let records = StoreReader::read(stores.clone()).await?;
-    let named = match run {
+    let wanted = match run {
         Some(text) => Some(records.find(text).await?),
-        None => None,
+        None => newest_interrupted(&records, pipeline.as_deref()).await?.map(|it| it.run()),
     };
-    let pipeline = plan.as_ref().map_or("", |plan| plan.pipeline());
-    match unfinished(&records, named, pipeline) {
-        Some(summary) => {
-            refuse_missing_of_rest(order, &summary)?;
-            tell_changes(order, &summary, plan.as_deref());
-            Ok(ResumeOutcome::Continues(summary.run()))
-        }
-        None => {
-            nothing_to_resume(order, &records, named, pipeline).await.map(ResumeOutcome::Finished)
-        }
-    }
-}
-
-/// Loads the state of a resumed run.
-pub(super) async fn load_resumed_run(stores: &Stores, run: RunId) -> Result<FollowedRun, CliError> {
+    let Some(run) = wanted else { return nothing_to_resume(order, &records, pipeline).await };
+    until_at_rest(handle, run).await;
+    let found = InterruptedRun::read(stores, run).await?;
+    let Some(interrupted) = found else { return not_interrupted(order, stores, run).await };
+    refuse_missing_of_rest(order, &interrupted.summary)?;
+    tell_changes(order, &interrupted.summary, plan.as_deref());
+    let resumed = until_answered(|| interrupted.resume(handle, owner)).await;
+    resumed.map_err(|denial| CliError::usage(denial.to_string()))?;
     let records = StoreReader::read(stores.clone()).await?;
-    let summary = records.summary(run).await?;
-    let summary = summary.ok_or_else(|| no_such_run(run))?;
-    Ok(FollowedRun { summary, from: records.position })
+    let summary = records.summary(run).await?.ok_or_else(|| no_such_run(run))?;
+    Ok(BegunRun::Followed(Box::new(FollowedRun { summary, from: records.position })))
 }
 
-fn unfinished(records: &StoreReader, run: Option<RunId>, pipeline: &str) -> Option<RunSummary> {
-    let wanted = |summary: &&RunSummary| match run {
-        Some(run) => summary.run() == run,
-        None => summary.plan().pipeline() == pipeline,
+/// The newest interrupted run that can be resumed, of one pipeline or of any.
+async fn newest_interrupted(
+    records: &StoreReader,
+    pipeline: Option<&str>,
+) -> Result<Option<RunSummary>, CliError> {
+    let is_wanted = |summary: &&RunSummary| {
+        summary.status() == RunStatus::Interrupted
+            && pipeline.is_none_or(|pipeline| summary.plan().pipeline() == pipeline)
     };
-    let mut open = records.open().rev().filter(wanted);
-    open.find(|summary| !summary.status().is_terminal()).cloned()
+    if let Some(open) = records.open().rev().find(is_wanted) {
+        return Ok(Some(open.clone()));
+    }
+    let (pipeline, status) = (pipeline.map(str::to_owned), Some(RunStatus::Interrupted));
+    let query = RunQuery { most: 1, pipeline, status, ..RunQuery::default() };
+    match records.sealed_runs(query).await?.first() {
+        Some(record) => Ok(records.summary(record.run).await?),
+        None => Ok(None),
+    }
 }
 
 fn tell_changes(order: &LocalRunOptions, summary: &RunSummary, now: Option<&Plan>) {
@@ -94,31 +102,42 @@ fn tell_changes(order: &LocalRunOptions, summary: &RunSummary, now: Option<&Plan
     }
 }
 
+/// Reports that no run was interrupted. The exit code is that of the latest run.
 async fn nothing_to_resume(
     order: &LocalRunOptions,
     records: &StoreReader,
-    run: Option<RunId>,
-    pipeline: &str,
-) -> Result<u8, CliError> {
-    let latest = match run {
-        Some(run) => Some(run),
-        None => records.latest_of(pipeline).await?,
+    pipeline: &Option<String>,
+) -> Result<BegunRun, CliError> {
+    let latest = match pipeline {
+        Some(pipeline) => records.latest_of(pipeline).await?,
+        None => records.latest().await?,
     };
+    let of = pipeline.as_ref().map(|pipeline| format!(" of {pipeline}")).unwrap_or_default();
     let Some(latest) = latest else {
-        output::print_message(&format!(
-            "no run of {pipeline} is unfinished, and there was none before"
-        ));
-        return Ok(exit::SUCCESS);
+        output::print_message(&format!("no run{of} was interrupted, and there was none before"));
+        return Ok(BegunRun::Finished(exit::SUCCESS));
     };
-    let Some(summary) = records.summary(latest).await? else {
-        return Err(no_such_run(latest));
-    };
+    let summary = records.summary(latest).await?.ok_or_else(|| no_such_run(latest))?;
     let status = summary.status();
-    output::print_message(&match run {
-        Some(run) => format!("run {run} cannot be resumed: it {status}"),
-        None => format!("no run of {pipeline} is unfinished; the latest, {latest}, {status}"),
-    });
-    Ok(run_watch::exit_code(&summary, &order.named, false))
+    output::print_message(&format!("no run{of} was interrupted; the latest, {latest}, {status}"));
+    Ok(BegunRun::Finished(run_watch::exit_code(&summary, &order.named, false)))
+}
+
+/// Reports why a run that was named cannot be resumed.
+async fn not_interrupted(
+    order: &LocalRunOptions,
+    stores: &Stores,
+    run: RunId,
+) -> Result<BegunRun, CliError> {
+    let records = StoreReader::read(stores.clone()).await?;
+    let summary = records.summary(run).await?.ok_or_else(|| no_such_run(run))?;
+    let status = summary.status();
+    if !status.is_terminal() {
+        let what = format!("run {run} is not interrupted: its process works on it");
+        return Err(CliError::usage(what).hint(format!("`windlass watch {run}` shows it")));
+    }
+    output::print_message(&format!("run {run} cannot be resumed: it {status}"));
+    Ok(BegunRun::Finished(run_watch::exit_code(&summary, &order.named, false)))
 }
 
 fn no_such_run(run: RunId) -> CliError {

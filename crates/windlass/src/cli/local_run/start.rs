@@ -1,34 +1,39 @@
 //! Opens the stores, starts the node, submits or resumes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use windlass_controller::NodeError;
-use windlass_controller::api::ControllerIdentity;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 use windlass_controller::traces::RunTracer;
-use windlass_core::engine::{CancelLevel, EngineCall, SubmitRun, SubmitWarning};
-use windlass_core::id::RunId;
-use windlass_net::random::new_run_id;
+use windlass_controller::{NodeError, StandbyPolicy};
+use windlass_core::engine::RunOwner;
+use windlass_core::id::{RunId, WorkerId};
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::logs::NotifyingLogStore;
 use windlass_worker::guard::kill_strays;
 
+use super::begin_run::{BegunRun, FollowedRun, begin_run};
 use super::gather_instances::{self, GatherOutcome};
-use super::local_worker::{PendingGuard, start_worker};
+use super::local_worker::{WorkerPlace, start_worker};
 use super::missing_secrets::refuse_missing;
-use super::options::{LocalRunKind, LocalRunOptions};
-use super::resume::{FollowedRun, ResumeOutcome, load_resumed_run, resume};
+use super::node_tasks::NodeTasks;
+use super::options::LocalRunOptions;
 use super::watch::watch;
 use super::watched_local_run::{LocalEventFeed, LocalRun};
+use crate::cli::ci_instances::InstanceMailboxServer;
 use crate::cli::error::CliError;
 use crate::cli::output::ColorRole;
 use crate::cli::run_watch::InterruptListener;
-use crate::cli::{environment, output};
+use crate::cli::{environment, exit, output};
 use crate::embedded::{
-    ControlSocket, EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, LeaderOptions,
-    OperatorMessages, RunEventReader, Stores, SubmittedRun, is_of_cluster, system_now,
+    EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, LeaderOptions, OperatorMessages,
+    RunEventReader, Stores, is_of_cluster, runs_of,
 };
+
+/// How long a start waits for the leader before it says so.
+const SILENCE_MAX: Duration = Duration::from_secs(2);
 
 /// Executes the order and returns the exit code.
 pub(crate) fn run(order: LocalRunOptions) -> Result<u8, CliError> {
@@ -44,94 +49,103 @@ pub(crate) fn run(order: LocalRunOptions) -> Result<u8, CliError> {
 
 async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
     // Starting the guard takes as long as opening the stores.
-    let guard = PendingGuard::early(order.store.as_deref());
+    let place = WorkerPlace::claim(order.store.as_deref());
+    let stores = open_stores(&order)?;
+    let place = place.map_err(|error| {
+        CliError::unreachable(format!("no worker can start in the folder of the store: {error}"))
+    })?;
+    let announced = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
+    let (tee, printed) = EchoLogStore::new(Arc::clone(&announced) as _);
+    let mut node = EmbeddedNode::open(&stores, leader_options(&order, &place)).await?;
+    reach_leader(&order, &mut node).await?;
+    let tasks = NodeTasks::start(&order, (&stores, &announced), &node, &place);
+    let scratch = place.scratch.clone();
+    let equipment = PreparedWorker { logs: Arc::new(tee), printed, place };
+    let done = lead(&order, &stores, node, equipment).await;
+    if order.store.is_none() {
+        // A run in memory leaves nothing behind; a missing folder is no error.
+        drop(std::fs::remove_dir_all(scratch));
+    }
+    tasks.end().await;
+    done
+}
+
+fn open_stores(order: &LocalRunOptions) -> Result<Stores, CliError> {
     let stores = match &order.store {
         Some(folder) if order.accept_lost_history => Stores::open_accepting_loss(folder)?,
         Some(folder) => Stores::open(folder)?,
         None => Stores::in_memory(),
     };
     for warning in &stores.warnings {
-        output::print_message(&format!(
-            "{} {warning}",
-            order.look.paint(ColorRole::Warn, "warning:")
-        ));
+        print_warning(order, warning);
     }
-    let announced = Arc::new(NotifyingLogStore::new(Arc::clone(&stores.logs)));
-    let (tee, printed) = EchoLogStore::new(Arc::clone(&announced) as _);
-    let node = EmbeddedNode::start_leader(&stores, leader_options(&order)).await?;
-    let (sockets, ends) = ShutdownSender::new();
-    let socket = order.store.as_deref().and_then(|folder| {
-        // The run continues even if no other process can connect to it.
-        let about = ControllerIdentity { cluster: "local".to_owned(), advertise: String::new() };
-        ControlSocket::bind(folder, node.api(&stores, &announced, about)).ok()
-    });
-    let socket = socket.map(|socket| tokio::spawn(socket.run(ends)));
-    let (traces, ends) = ShutdownSender::new();
-    let tracing = order.traced_by().map(|collector| {
-        let (handle, journal) = (node.handle(), Arc::clone(&stores.journal));
-        let tracing =
-            RunTracer::new(handle, &journal, collector.clone()).with_parent(order.parent());
-        tokio::spawn(tracing.run(ends))
-    });
-    let equipment = PreparedWorker { logs: Arc::new(tee), printed, guard };
-    let done = lead(&order, &stores, node, equipment).await;
-    traces.shut_down();
-    if let Some(tracing) = tracing {
-        drop(tracing.await);
+    Ok(stores)
+}
+
+fn print_warning(order: &LocalRunOptions, warning: &dyn std::fmt::Display) {
+    let label = order.look.paint(ColorRole::Warn, "warning:");
+    output::print_message(&format!("{label} {warning}"));
+}
+
+/// Waits until this process leads, or reaches the process that does. Reports once what it waits for.
+async fn reach_leader(order: &LocalRunOptions, node: &mut EmbeddedNode) -> Result<(), CliError> {
+    match timeout(SILENCE_MAX, node.until_it_reaches_leader()).await {
+        Ok(reached) => return Ok(reached?),
+        Err(_) => {
+            let stalled = node.handle().views().look(|view| view.stalled.clone());
+            let why = stalled
+                .map_or("the process that leads does not answer".to_owned(), |it| it.to_string());
+            print_warning(order, &format!("waiting: {why}"));
+        }
     }
-    if order.store.is_none() {
-        // A run in memory leaves nothing behind; a missing folder is no error.
-        drop(std::fs::remove_dir_all(order.scratch()));
-    }
-    sockets.shut_down();
-    if let Some(socket) = socket {
-        drop(socket.await);
-    }
-    done
+    Ok(node.until_it_reaches_leader().await?)
 }
 
 /// The parts of a worker, prepared while it has nothing to do.
 struct PreparedWorker {
     logs: Arc<EchoLogStore>,
     printed: mpsc::Receiver<EchoedChunk>,
-    guard: Option<PendingGuard>,
+    place: WorkerPlace,
 }
 
-/// Resumes or cancels earlier runs first, and only then starts to work.
+/// Ends what an earlier process left, works, and submits or resumes the run.
 async fn lead(
     order: &LocalRunOptions,
     stores: &Stores,
     mut node: EmbeddedNode,
     equipment: PreparedWorker,
 ) -> Result<u8, CliError> {
-    let PreparedWorker { logs, printed, guard } = equipment;
-    let resumed = match resume(order, stores).await? {
-        ResumeOutcome::NotRequested => None,
-        ResumeOutcome::Continues(run) => Some(run),
-        ResumeOutcome::Finished(code) => {
-            node.shut_down().await?;
-            return Ok(code);
-        }
-    };
-    cancel_unfinished_runs(order, &node, resumed).await?;
+    let PreparedWorker { logs, printed, mut place } = equipment;
+    refuse_cluster_runs(order, &node)?;
+    kill_strays_of_slot(&node, place.worker_place().worker()).await?;
     let mut interrupts = InterruptListener::listen()
         .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
-    let started = start_working(order, &mut node, (&logs, guard), &mut interrupts).await?;
-    let mailbox_server = match started {
-        GatherOutcome::Ready(mailbox_server) => mailbox_server,
-        GatherOutcome::Cancelled(code) => {
+    let started = start_working(order, &mut node, (&logs, &mut place), &mut interrupts).await?;
+    let (owner, mailbox_server) = match started {
+        StartOutcome::Works(owner, mailbox_server) => (owner, mailbox_server),
+        StartOutcome::Cancelled(code) => {
             node.shut_down().await?;
             return Ok(code);
         }
     };
-    let watched = match resumed {
-        None => submit(order, &node).await?,
-        Some(run) => load_resumed_run(stores, run).await?,
+    let handle = node.handle().clone();
+    let begun = tokio::select! {
+        begun = begin_run(order, stores, &handle, owner) => begun?,
+        failed = node.wait_for_failure() => return Err(failed.into()),
+        () = interrupts.next_end_request() => BegunRun::Finished(exit::INTERRUPTED),
     };
-    let FollowedRun { summary, from } = watched;
-    let run = summary.run();
+    let followed = match begun {
+        BegunRun::Followed(followed) => *followed,
+        BegunRun::Finished(code) => {
+            node.shut_down().await?;
+            return Ok(code);
+        }
+    };
+    let run = followed.summary.run();
     let _expecting = expect_instances(order, &node, run);
-    let events = RunEventReader::new(node.handle(), stores, run, from);
+    let tracer = start_tracer(order, stores, &node, &followed);
+    let events = RunEventReader::new(node.handle(), stores, run, followed.from);
+    let events = if owner.shares { events } else { events.of_worker(owner.worker) };
     let run = LocalRun {
         options: order,
         stores,
@@ -139,25 +153,44 @@ async fn lead(
         logs,
         printed,
         run,
+        scratch: place.scratch.clone(),
         events: LocalEventFeed::new(events),
         past_durations: mpsc::channel(1).1,
         mailbox_server,
         reported_stall: false,
     };
-    watch(run, summary, interrupts).await
+    let done = watch(run, followed.summary, interrupts).await;
+    tracer.end().await;
+    done
+}
+
+/// Whether the worker of this process works.
+enum StartOutcome {
+    Works(RunOwner, Option<InstanceMailboxServer>),
+    /// A user cancelled it; the exit code.
+    Cancelled(u8),
 }
 
 /// Starts the worker of this process, and waits for required instances.
 async fn start_working(
     order: &LocalRunOptions,
     node: &mut EmbeddedNode,
-    (logs, guard): (&Arc<EchoLogStore>, Option<PendingGuard>),
+    (logs, place): (&Arc<EchoLogStore>, &mut WorkerPlace),
     interrupts: &mut InterruptListener,
-) -> Result<GatherOutcome, CliError> {
+) -> Result<StartOutcome, CliError> {
     let bound = gather_instances::bind_link(order, node, logs, interrupts).await?;
-    let GatherOutcome::Ready(mailbox_server) = bound else { return Ok(bound) };
-    start_worker(order, (&mut *node, mailbox_server.as_ref()), logs, guard).await?;
-    gather_instances::gather(order, node, mailbox_server, interrupts).await
+    let mailbox_server = match bound {
+        GatherOutcome::Ready(mailbox_server) => mailbox_server,
+        GatherOutcome::Cancelled(code) => return Ok(StartOutcome::Cancelled(code)),
+    };
+    let worker = place.worker_place().worker();
+    let incarnation =
+        start_worker(order, (&mut *node, mailbox_server.as_ref()), logs, place).await?;
+    let owner = RunOwner { worker, incarnation, shares: order.leading.is_some() };
+    Ok(match gather_instances::gather(order, node, mailbox_server, interrupts).await? {
+        GatherOutcome::Ready(mailbox_server) => StartOutcome::Works(owner, mailbox_server),
+        GatherOutcome::Cancelled(code) => StartOutcome::Cancelled(code),
+    })
 }
 
 /// Reports to the leader when no further instance is expected; until the returned set is dropped.
@@ -170,93 +203,84 @@ fn expect_instances(order: &LocalRunOptions, node: &EmbeddedNode, run: RunId) ->
     expecting
 }
 
-/// The leader options: for a single process, or for other instances with the configured lease times.
-fn leader_options(order: &LocalRunOptions) -> LeaderOptions {
+/// The leader options: for one of the processes at a folder, for a run in memory, or for other instances with the
+/// configured lease times.
+fn leader_options(order: &LocalRunOptions, place: &WorkerPlace) -> LeaderOptions {
     let look = order.look;
-    let tell = OperatorMessages::with(move |what| {
+    let messages = OperatorMessages::with(move |what| {
         output::print_message(&format!("{} {what}", look.paint(ColorRole::Warn, "warning:")));
     });
-    let options =
-        LeaderOptions { messages: tell, ..LeaderOptions::exclusive(&environment::host_name()) };
+    let name = environment::host_name();
+    let options = match &order.store {
+        Some(folder) => {
+            let own = place.worker_place().worker();
+            LeaderOptions::sharing(folder, &name, Some(own))
+        }
+        None => LeaderOptions::exclusive(&name),
+    };
+    let options = LeaderOptions { messages, ..options };
     let Some(leading) = &order.leading else { return options };
-    LeaderOptions { ttl: leading.ttl(), interval: leading.heartbeat, ..options }
+    // The others meet instance 0, so no other process can lead in its place.
+    let stand_by = StandbyPolicy::Refuse;
+    LeaderOptions { ttl: leading.ttl(), interval: leading.heartbeat, stand_by, ..options }
 }
 
-async fn submit(order: &LocalRunOptions, node: &EmbeddedNode) -> Result<FollowedRun, CliError> {
-    let LocalRunKind::New { plan, options, reused } = &order.kind else {
-        unreachable!("only a new run is submitted")
-    };
-    let before = order.compiled.hooks.before_run(plan.pipeline()).await;
-    before.map_err(|error| {
-        CliError::usage(format!("the run was not started: {}", error.to_failure()))
-    })?;
-    let (plan, options, reused) = (Arc::clone(plan), *options, reused.clone());
-    let submit = SubmitRun { run: new_run_id(system_now()), plan, options, reused };
-    let submitted = SubmittedRun::submit(node.handle(), submit).await;
-    let submitted = submitted.map_err(|_| CliError::unreachable("the leader has ended"))?;
-    let (SubmittedRun { summary, from }, warnings) =
-        submitted.map_err(|denial| CliError::unreachable(denial.to_string()))?;
-    tell_warnings(order, &warnings);
-    Ok(FollowedRun { summary, from })
+/// Sends the spans of the run, if there is a collector for them.
+fn start_tracer(
+    order: &LocalRunOptions,
+    stores: &Stores,
+    node: &EmbeddedNode,
+    followed: &FollowedRun,
+) -> RunningTracer {
+    let (shutdown, ends) = ShutdownSender::new();
+    let task = order.traced_by().map(|collector| {
+        let tracer = RunTracer::new(node.handle(), &stores.journal, collector.clone())
+            .with_parent(order.parent())
+            .of_run(followed.summary.run(), followed.from);
+        tokio::spawn(tracer.run(ends))
+    });
+    RunningTracer { shutdown, task }
 }
 
-/// Prints warnings about steps that no worker can run yet. In a single process such a step is reported when it is
-/// skipped.
-fn tell_warnings(order: &LocalRunOptions, warnings: &[SubmitWarning]) {
-    let told = |it: &&SubmitWarning| {
-        order.leading.is_some() || !matches!(it, SubmitWarning::NoWorkerYet { .. })
-    };
-    for warning in warnings.iter().filter(told) {
-        output::print_message(&format!(
-            "{} {warning}",
-            order.look.paint(ColorRole::Warn, "warning:")
-        ));
+/// The tracer of the run, if there is one.
+struct RunningTracer {
+    shutdown: ShutdownSender,
+    task: Option<JoinHandle<()>>,
+}
+
+impl RunningTracer {
+    async fn end(self) {
+        self.shutdown.shut_down();
+        if let Some(task) = self.task {
+            drop(task.await);
+        }
     }
 }
 
-/// Cancels runs that an earlier windlass left unfinished: they would run beside the requested one, and leftover
-/// processes beside their next attempts.
-async fn cancel_unfinished_runs(
-    order: &LocalRunOptions,
-    node: &EmbeddedNode,
-    resumed: Option<RunId>,
-) -> Result<(), CliError> {
-    let open: Vec<RunId> = node.handle().views().look(|view| {
-        let open = view.engine.runs().filter(|run| !run.status.is_terminal());
-        open.map(|run| run.id).collect()
-    });
-    refuse_cluster_runs(order, &open)?;
-    for run in open {
+/// Kills what an earlier process in this slot left alive. Its guard was killed too, or its steps would be gone.
+async fn kill_strays_of_slot(node: &EmbeddedNode, worker: WorkerId) -> Result<(), CliError> {
+    let runs = node.handle().views().look(|view| runs_of(view, worker));
+    for run in runs {
         kill_strays(&format!("WINDLASS_RUN={run}")).await.map_err(|error| {
             CliError::unreachable(format!(
                 "processes of the interrupted run {run} are still running: {error}"
             ))
         })?;
-        if Some(run) == resumed {
-            continue;
-        }
-        let what = format!("run {run} was interrupted and is now cancelled");
-        let hint = format!(
-            "`--resume` would have continued it; `windlass rerun {run} --failed` runs its remaining steps"
-        );
-        output::print_message(&format!(
-            "{} {what}; {hint}",
-            order.look.paint(ColorRole::Quiet, "note:")
-        ));
-        let cancelled = node.handle().call(EngineCall::cancel(run, CancelLevel::Kill)).await;
-        // A denial means that the run has ended meanwhile.
-        drop(cancelled.map_err(|_| CliError::unreachable("the leader has ended"))?);
     }
     Ok(())
 }
 
-/// Refuses to end or resume runs of a cluster whose controller is not running now.
-fn refuse_cluster_runs(order: &LocalRunOptions, open: &[RunId]) -> Result<(), CliError> {
+/// Refuses to lead runs of a cluster whose controller is not running now.
+fn refuse_cluster_runs(order: &LocalRunOptions, node: &EmbeddedNode) -> Result<(), CliError> {
+    let open = node.handle().views().look(|view| {
+        let open = view.engine.runs().filter(|run| !run.status.is_at_rest());
+        open.filter(|run| run.owner.is_none()).count()
+    });
     let theirs = order.store.as_deref().is_some_and(is_of_cluster);
-    if !theirs || open.is_empty() {
+    if !theirs || open == 0 {
         return Ok(());
     }
-    let what = match open.len() {
+    let what = match open {
         1 => "this store contains an unfinished run of a cluster".to_owned(),
         several => format!("this store contains {several} unfinished runs of a cluster"),
     };
@@ -280,8 +304,7 @@ impl From<EmbeddedNodeError> for CliError {
                     Some(address) => led
                         .hint(format!("it is a controller: submit the run with `windlass submit FILE --to {address}`")),
                     None => led.hint(
-                        "wait for its end (`windlass watch latest`), cancel it (`windlass cancel latest`), or \
-                         use another store with `--store FOLDER`",
+                        "wait for its end (`windlass watch latest`), or cancel it (`windlass cancel latest`)",
                     ),
                 }
             }

@@ -1,6 +1,7 @@
 //! A run that this process leads, as the watch loop sees it: its events, its output, and requests to its leader.
 
 use std::future::pending;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ pub(super) struct LocalRun<'a> {
     pub(super) logs: Arc<EchoLogStore>,
     pub(super) printed: mpsc::Receiver<EchoedChunk>,
     pub(super) run: RunId,
+    /// The folder of files through which steps report to windlass.
+    pub(super) scratch: PathBuf,
     pub(super) events: LocalEventFeed,
     /// Past durations of the steps, once they are known.
     pub(super) past_durations: mpsc::Receiver<StepDurations>,
@@ -217,8 +220,7 @@ impl WatchedRun for LocalRun<'_> {
     /// The summaries are files here, or came with the output that other instances sent.
     async fn step_summaries(&self, summary: &RunSummary) -> Vec<(String, String)> {
         if self.options.leading.is_none() {
-            let scratch = self.options.scratch();
-            return summaries_by_step(|fence| executors::summary(&scratch, fence), summary);
+            return summaries_by_step(|fence| executors::summary(&self.scratch, fence), summary);
         }
         let sent = logs::collect_notes(&*self.stores.logs, summary.run()).await;
         sent.unwrap_or_default().into_iter().collect::<StepSummaries>().by_step_name(summary)

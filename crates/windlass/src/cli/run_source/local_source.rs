@@ -8,6 +8,7 @@ use tokio::sync::OnceCell;
 use tokio::time::sleep;
 use windlass_core::engine::{CancelLevel, Engine};
 use windlass_core::id::{RunId, StepIx};
+use windlass_core::outcome::RunStatus;
 use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
 use windlass_store::archive::{FindRunError, RunQuery, RunRecord};
@@ -17,12 +18,18 @@ use windlass_store::logs;
 use windlass_store::logs::{LogId, LogMatches, LogPart, LogQuery, MATCHES_MAX, READ_MAX};
 
 use super::origin::store_flag;
-use super::source::{KnownRun, RunEventsPage, RunListEntry, RunSource, RunSourceFuture, run_json};
+use super::source::{
+    KnownRun, RunEventsPage, RunListEntry, RunSource, RunSourceFuture, interrupted_run_error,
+    run_json,
+};
 use crate::cli::context::CommandContext;
+use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::step_summaries::StepSummaries;
-use crate::embedded::{ControlSocketError, StoreReader, Stores, cancel, is_led, system_now};
+use crate::embedded::{
+    ControlSocketError, StoreReader, Stores, cancel, cancel_interrupted, is_led, system_now,
+};
 
 /// How often to check a store for new events: it sends no notification.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -58,27 +65,54 @@ impl LocalRunSource {
         Ok(self.records.get_or_try_init(|| StoreReader::read(self.stores.clone())).await?)
     }
 
-    /// Runs that are not sealed, then sealed ones.
+    /// Interrupted runs, then all others.
     async fn list(&self, query: RunQuery, machines: bool) -> Result<Vec<RunListEntry>, CliError> {
+        let interrupted = Some(RunStatus::Interrupted);
+        let mut listed = Vec::new();
+        if query.status.is_none() || query.status == interrupted {
+            let query = RunQuery { status: interrupted, ..query.clone() };
+            self.add_runs(&mut listed, query, machines).await?;
+        }
+        if query.status != interrupted {
+            let most = query.most - listed.len();
+            self.add_runs(&mut listed, RunQuery { most, ..query }, machines).await?;
+        }
+        Ok(listed)
+    }
+
+    /// Adds the runs of a query, newest first. Without a status, interrupted runs are left out.
+    async fn add_runs(
+        &self,
+        listed: &mut Vec<RunListEntry>,
+        query: RunQuery,
+        machines: bool,
+    ) -> Result<(), CliError> {
         let led = is_led(&self.folder);
         let records = self.records().await?;
+        let wants = |status| match query.status {
+            Some(wanted) => status == wanted,
+            None => status != RunStatus::Interrupted,
+        };
         let wanted = |summary: &&RunSummary| {
             let pipeline = query.pipeline.as_deref();
-            pipeline.is_none_or(|pipeline| summary.plan().pipeline() == pipeline)
-                && query.status.is_none_or(|status| summary.status() == status)
+            let of_pipeline = pipeline.is_none_or(|it| it == summary.plan().pipeline());
+            of_pipeline && wants(shown_status(summary, led))
         };
+        let until = listed.len() + query.most;
         let open = records.open().rev().filter(wanted).take(query.most);
-        let mut listed: Vec<RunListEntry> = open.map(|summary| open_run(summary, led)).collect();
-        let most = query.most - listed.len();
-        if most == 0 || query.status.is_some_and(|status| !status.is_terminal()) {
-            return Ok(listed);
-        }
-        for record in records.sealed_runs(RunQuery { most, ..query }).await? {
+        listed.extend(open.map(|summary| open_run(summary, led)));
+        let most = query.most + 20;
+        for record in records.sealed_runs(RunQuery { most, ..query.clone() }).await? {
+            // A run that was resumed is open again.
+            let is_open = records.open().any(|open| open.run() == record.run);
+            if listed.len() == until || is_open || !wants(record.status) {
+                continue;
+            }
             // The full object is computed from the run's events.
             let summary = if machines { records.summary(record.run).await? } else { None };
             listed.push(sealed_run(&record, summary.as_ref()));
         }
-        Ok(listed)
+        Ok(())
     }
 
     /// New journal events after a position that may concern a run.
@@ -120,20 +154,10 @@ impl LocalRunSource {
                 return Ok(page);
             }
             if !led {
-                return Err(self.interrupted(run));
+                return Err(interrupted_run_error(&self.hints, run));
             }
             after = page.upto;
             pause(&mut left).await;
-        }
-    }
-
-    /// The error for an unfinished run that no process works on.
-    fn interrupted(&self, run: RunId) -> CliError {
-        let what = format!("run {run} was interrupted: no process works on it");
-        let error = CliError::unreachable(what);
-        match self.hints.resume(run) {
-            Some(resume) => error.hint(format!("`{resume}` continues it")),
-            None => error,
         }
     }
 
@@ -165,7 +189,7 @@ impl RunSource for LocalRunSource {
             let summary = records.summary(run).await?;
             let gone = || CliError::usage(format!("run {run} no longer exists"));
             let summary = summary.ok_or_else(gone)?;
-            let interrupted = !led && !summary.status().is_terminal();
+            let interrupted = shown_status(&summary, led) == RunStatus::Interrupted;
             Ok(KnownRun { summary, position: records.position, interrupted })
         })
     }
@@ -214,10 +238,14 @@ impl RunSource for LocalRunSource {
 
     fn cancel(&self, run: RunId, level: CancelLevel) -> RunSourceFuture<'_, ()> {
         Box::pin(async move {
+            if self.load_run(run).await?.interrupted {
+                let name = environment::host_name();
+                let cancelled = cancel_interrupted(&self.folder, run, &name).await?;
+                return cancelled.map_err(|denial| CliError::usage(denial.to_string()));
+            }
             cancel(&self.folder, run, level).await.map_err(|error| match error {
                 ControlSocketError::Refused(why) => CliError::usage(why),
-                ControlSocketError::NoLeader => CliError::unreachable("no run is active here")
-                    .hint("the next `windlass run` cancels an interrupted run"),
+                ControlSocketError::NoLeader => CliError::unreachable("no run is active here"),
                 ControlSocketError::NoAnswer(_) => CliError::unreachable(error.to_string()),
             })
         })
@@ -239,8 +267,14 @@ async fn pause(left: &mut Duration) {
     sleep(moment).await;
 }
 
+/// The status of a run that is not sealed. If no process leads, no process works on it.
+fn shown_status(summary: &RunSummary, led: bool) -> RunStatus {
+    let status = summary.status();
+    if led || status.is_at_rest() { status } else { RunStatus::Interrupted }
+}
+
 fn open_run(summary: &RunSummary, led: bool) -> RunListEntry {
-    let interrupted = !led && !summary.status().is_terminal();
+    let interrupted = shown_status(summary, led) == RunStatus::Interrupted;
     // An interrupted run has had no events since.
     let now = if led { system_now() } else { summary.last_event_at() };
     RunListEntry {
@@ -254,7 +288,7 @@ fn sealed_run(record: &RunRecord, summary: Option<&RunSummary>) -> RunListEntry 
     let json =
         summary.map_or_else(|| record.to_json(), |summary| run_json(summary, system_now(), false));
     let took = record.ended_at.since(record.submitted_at);
-    RunListEntry { json, took, interrupted: false }
+    RunListEntry { json, took, interrupted: record.status == RunStatus::Interrupted }
 }
 
 impl From<FindRunError> for CliError {

@@ -39,4 +39,6 @@ pub(crate) use origin::{
 pub(crate) use remote_source::RemoteRunSource;
 pub(crate) use retry::retry_while_away;
 pub(crate) use saved_context::SavedContext;
-pub(crate) use source::{KnownRun, RunEventsPage, RunListEntry, RunSource, tail};
+pub(crate) use source::{
+    KnownRun, RunEventsPage, RunListEntry, RunSource, interrupted_run_error, tail,
+};

@@ -121,6 +121,16 @@ impl KnownRun {
     }
 }
 
+/// The error for an interrupted run that was to be followed.
+pub(crate) fn interrupted_run_error(hints: &CommandHints, run: RunId) -> CliError {
+    let what = format!("run {run} was interrupted: no process works on it");
+    let error = CliError::unreachable(what);
+    match hints.resume(run) {
+        Some(resume) => error.hint(format!("`{resume}` continues it")),
+        None => error,
+    }
+}
+
 /// A run as an object, which tells whether it was interrupted.
 pub(super) fn run_json(summary: &RunSummary, now: Time, interrupted: bool) -> serde_json::Value {
     let mut run = summary.to_json(now);

@@ -61,6 +61,11 @@ impl InterruptListener {
         Ok(())
     }
 
+    /// Waits until the user asks for the end of the run.
+    pub(crate) async fn next_end_request(&mut self) {
+        while self.next().await != UserRequest::EndRun {}
+    }
+
     /// The next request.
     pub(crate) async fn next(&mut self) -> UserRequest {
         loop {

@@ -25,7 +25,7 @@ mod watch_loop;
 mod watched_run;
 
 pub(crate) use finished_run::exit_code;
-pub(crate) use interrupts::{InterruptListener, UserRequest};
+pub(crate) use interrupts::InterruptListener;
 pub(crate) use remote_run::RemoteWatch;
 pub(crate) use watch_loop::{RunReportOptions, RunWatch, WatchOutcome, WatchOutput};
 pub(crate) use watched_run::{EndRequestReaction, EndedAttempt, OutputSink, RunNews, WatchedRun};

@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 use tokio::time::sleep;
 use windlass_core::engine::{Event, StepFollowUp, event};
 use windlass_core::id::StepIx;
-use windlass_core::outcome::StepStatus;
+use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
 use windlass_core::time::Span;
@@ -23,7 +23,7 @@ use crate::cli::output;
 use crate::cli::output::{
     DisplayKind, OutputMode, Screen, ScreenOptions, Terminal, TerminalCaps, live_status,
 };
-use crate::cli::run_source::RunEventsPage;
+use crate::cli::run_source::{RunEventsPage, interrupted_run_error};
 use crate::embedded::system_now;
 
 /// Steps whose waiting reasons are queried for a status request.
@@ -109,7 +109,7 @@ impl<R: WatchedRun> RunWatch<R> {
         (self.run, self.screen.summary().clone())
     }
 
-    /// Follows the run until it has ended, or until the user leaves.
+    /// Follows the run until it has ended, or until the user leaves. A run whose process has ended is an error.
     pub(crate) async fn follow(
         &mut self,
         interrupts: &mut InterruptListener,
@@ -120,7 +120,7 @@ impl<R: WatchedRun> RunWatch<R> {
         }
         self.note_progress();
         let mut end_requests = 0;
-        while !self.summary().status().is_terminal() {
+        while !self.summary().status().is_at_rest() {
             let wait = Duration::from_millis(self.draw().as_millis());
             let event = tokio::select! {
                 biased;
@@ -147,6 +147,9 @@ impl<R: WatchedRun> RunWatch<R> {
                     }
                 }
             }
+        }
+        if self.summary().status() == RunStatus::Interrupted {
+            return Err(interrupted_run_error(self.run.hints(), self.summary().run()));
         }
         Ok(WatchOutcome::Ended { end_requests })
     }

@@ -6,7 +6,7 @@ use tokio::sync::{Semaphore, watch};
 use windlass::core::outcome::{Outcome, OutcomeKind};
 use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::LeaseGrant;
-use windlass::embedded::LocalWorkerOptions;
+use windlass::embedded::{LocalWorkerOptions, LocalWorkerPlace};
 use windlass_worker::{AttemptFuture, AttemptOrders, Executor, PeerWorkers};
 
 use crate::support::in_process_controller::InProcessController;
@@ -39,6 +39,7 @@ pub(super) async fn working() -> (InProcessController, Arc<Semaphore>) {
     let executor = Arc::new(StepBudgetExecutor(Arc::clone(&allowed)));
     let labels = Labels::new(["linux"]);
     let crew = LocalWorkerOptions {
+        place: LocalWorkerPlace::Exclusive,
         name: "here".to_owned(),
         slots: 8,
         labels,

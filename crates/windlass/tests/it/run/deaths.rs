@@ -163,14 +163,17 @@ fn steps_of_an_abandoned_run_do_not_restart() {
     assert_eq!(project.lines("trace"), ["done", "a"], "what is not resumed does not run");
     let ended = project.run("run new.yml");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.err.contains("is now cancelled"), "{}", ended.err);
+    assert!(!ended.err.contains("interrupted"), "another pipeline is not concerned: {}", ended.err);
     assert_eq!(project.lines("trace"), ["done", "a", "b"]);
     project.until_nothing_is_left(&[]);
-    // As the note says: what it had done stays done.
     project.file("go", "");
-    let again = project.pasted(&ended.err, "`windlass rerun");
+    let listed = project.data("runs --status interrupted");
+    let run = listed.lines().nth(1).and_then(|line| line.split_whitespace().next());
+    let run = run.expect("it still waits to be resumed");
+    let again = project.run(&format!("rerun {run} --failed"));
     assert_eq!(again.code, Some(0), "{again:?}");
     assert_eq!(project.lines("trace"), ["done", "a", "b", "a"]);
+    assert_eq!(project.run("runs --status interrupted").out, "", "the rerun has ended it");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod reference;
 mod reports;
 mod resuming;
 mod secrets;
+mod sharing;
 mod signals;
 mod surprises;
 mod terminal;

@@ -24,7 +24,7 @@ fn resuming_a_finished_run_starts_nothing_and_has_its_exit_code() {
     assert_eq!(project.run("run").code, Some(1));
     let resumed = project.run("run --resume");
     assert_eq!(resumed.code, Some(1), "{resumed:?}");
-    assert!(resumed.err.contains("no run of done is unfinished"), "{}", resumed.err);
+    assert!(resumed.err.contains("no run was interrupted; the latest"), "{}", resumed.err);
     project.file("ok", "");
     assert_eq!(project.run("run").code, Some(0));
     assert_eq!(project.run("run --resume").code, Some(0));

@@ -183,18 +183,6 @@ fn closed_output_does_not_end_the_run() {
 }
 
 #[test]
-fn a_second_run_in_the_same_folder_is_refused_by_name() {
-    let project = ProjectFolder::with(POLITE);
-    let running = project.start("run");
-    project.until_lines("trace", 1);
-    let second = project.run("run");
-    assert_eq!(second.code, Some(5), "{second:?}");
-    assert!(second.err.contains(&running.pid().to_string()), "{}", second.err);
-    running.signal(Signal::INT);
-    assert_eq!(running.ended().code, Some(130));
-}
-
-#[test]
 fn another_terminal_cancels_and_watches() {
     let project = ProjectFolder::with(POLITE);
     let running = project.start("run");

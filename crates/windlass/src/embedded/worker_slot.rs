@@ -1,0 +1,104 @@
+//! The place of one process among those that share the stores in a folder.
+//!
+//! ```text
+//!  STORE/workers/1/guard.lock   held by the process in this slot, and by its guard until nothing of any step is left
+//!                 /lives        the numbers of the incarnations of the worker in this slot
+//!                 /scratch/     files of its running steps
+//! ```
+//!
+//! A process takes the first free slot. The slot is the identity of its worker, so the next process in it proves by the
+//! lock that nothing of the last one is left.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_core::id::WorkerId;
+use windlass_net::files::durable_folder;
+use windlass_worker::{
+    GuardLock, GuardLockHold, GuardLockIdentity, StateDirectoryError, WorkerIncarnations,
+};
+
+/// Processes that can share a folder. Each leads or follows the journal, so many more would wait for each other.
+const SLOTS_MAX: u64 = 1_024;
+
+/// The slots, in the folder of the stores.
+const FOLDER: &str = "workers";
+
+/// The slot of this process. It is free again when the process and its guard have ended.
+#[derive(Debug)]
+pub struct WorkerSlot {
+    number: u64,
+    folder: PathBuf,
+    identity: GuardLockIdentity,
+    _hold: GuardLockHold,
+}
+
+impl WorkerSlot {
+    /// Takes the first free slot, and returns the lock for its guard.
+    pub fn claim(store: &Path) -> io::Result<(Self, GuardLock)> {
+        for number in 1..=SLOTS_MAX {
+            let folder = slot_folder(store, WorkerId(number));
+            durable_folder::create_durably(&folder)?;
+            if let Some((lock, identity)) = GuardLock::try_take(&folder)? {
+                let hold = lock.hold()?;
+                return Ok((Self { number, folder, identity, _hold: hold }, lock));
+            }
+        }
+        Err(io::Error::other(format!("{SLOTS_MAX} processes use this folder, which is the limit")))
+    }
+
+    /// Whether the process and the guard of a worker have ended.
+    pub fn is_free(store: &Path, worker: WorkerId) -> io::Result<bool> {
+        GuardLock::is_free(&slot_folder(store, worker))
+    }
+
+    /// The id of its worker.
+    pub const fn worker(&self) -> WorkerId {
+        WorkerId(self.number)
+    }
+
+    /// The name of its worker on this host. Names of live workers are unique.
+    pub fn worker_name(&self, host: &str) -> String {
+        if self.number == 1 { host.to_owned() } else { format!("{host}-{}", self.number) }
+    }
+
+    /// The folder of files through which its steps report to windlass.
+    pub fn scratch(&self) -> PathBuf {
+        self.folder.join("scratch")
+    }
+
+    /// The starts of its worker, and the lock of its guard.
+    pub fn lives(
+        &self,
+    ) -> Result<(Arc<WorkerIncarnations>, GuardLockIdentity), StateDirectoryError> {
+        let lives = WorkerIncarnations::open(&self.folder.join("lives"))?;
+        Ok((Arc::new(lives), self.identity.clone()))
+    }
+}
+
+fn slot_folder(store: &Path, worker: WorkerId) -> PathBuf {
+    store.join(FOLDER).join(worker.0.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn process_takes_the_first_slot_that_no_other_holds() {
+        let store = tempfile::tempdir().unwrap();
+        let (first, first_lock) = WorkerSlot::claim(store.path()).unwrap();
+        let (second, _second_lock) = WorkerSlot::claim(store.path()).unwrap();
+        let names = [&first, &second].map(|slot| slot.worker_name("host"));
+        assert_eq!((names, second.worker()), (["host", "host-2"].map(Into::into), WorkerId(2)));
+
+        let is_free = || WorkerSlot::is_free(store.path(), WorkerId(1)).unwrap();
+        drop(first_lock);
+        assert!(!is_free(), "the process still holds it");
+        drop(first);
+        assert!(is_free() && !WorkerSlot::is_free(store.path(), WorkerId(2)).unwrap());
+        let (again, _lock) = WorkerSlot::claim(store.path()).unwrap();
+        assert_eq!(again.worker(), WorkerId(1));
+    }
+}
