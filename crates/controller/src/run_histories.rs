@@ -1,12 +1,14 @@
 //! The events of each run that is not sealed, in order, for the archive and for readers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 use windlass_core::engine::{Event, event};
 use windlass_core::id::{RunId, StepIx, WorkerId};
 use windlass_core::outcome::RunStatus;
+use windlass_core::plan::Plan;
+use windlass_core::time::Time;
 use windlass_store::archive::{RunHistory, RunRecord, SealedRun};
 use windlass_store::db::StoreError;
 use windlass_store::journal::{Position, RecordedEvent};
@@ -39,8 +41,10 @@ const SEALED_MAX: usize = 1_000;
 #[derive(Debug)]
 struct UnsealedRunHistory {
     record: RunRecord,
-    /// The position of its submission.
+    /// The position of its submission, or of its resumption if it was sealed before.
     first: Position,
+    /// Whether the events before `first` are here; if not, only the archive has them.
+    is_whole: bool,
     events: RunHistory,
     /// The worker of each delivery. Every piece of output looks it up, so it must not need the events.
     granted: BTreeMap<DeliveryKey, WorkerId>,
@@ -65,7 +69,28 @@ impl RunHistories {
         *self.archive_failure.write().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
+    /// Returns the runs that were sealed and resumed, and whose earlier events are only in the archive.
+    pub(super) fn lacking_runs(&self) -> Vec<RunId> {
+        let known = self.read();
+        let lacking = known.runs.iter().filter(|(_, it)| !it.is_whole);
+        lacking.map(|(run, _)| *run).collect()
+    }
+
+    /// Adds the archived events of a run that was resumed. Without a record, the archive has lost the run, and its history
+    /// begins with the resumption.
+    pub(super) fn complete(
+        &self,
+        run: RunId,
+        archived: Option<RunRecord>,
+        events: &[Arc<RecordedEvent>],
+    ) {
+        let mut known = self.write();
+        let Some(unsealed) = known.runs.get_mut(&run).filter(|it| !it.is_whole) else { return };
+        unsealed.prepend(archived, events);
+    }
+
     /// Returns events of a run behind a position, at most this many; `None` for a run that is sealed or unknown.
+    /// `None` also for a resumed run whose earlier events are not here yet: readers find those in the archive.
     pub fn events(
         &self,
         run: RunId,
@@ -73,7 +98,8 @@ impl RunHistories {
         most: usize,
     ) -> Option<Vec<Arc<RecordedEvent>>> {
         let known = self.read();
-        known.runs.get(&run).map(|it| it.events.events_after(after).take(most).collect())
+        let unsealed = known.runs.get(&run).filter(|it| it.is_whole || it.first <= after);
+        unsealed.map(|it| it.events.events_after(after).take(most).collect())
     }
 
     /// Returns the record of a run that is not sealed. Before the run ends, the record has the time of submission as
@@ -120,10 +146,11 @@ impl RunHistories {
         });
     }
 
-    /// Returns a run with its whole history, if the run is not sealed or if its archived history may lack an event.
+    /// Returns a run with its whole history, as far as it is here, if the run is not sealed or if its archived history may lack an event.
     pub(super) fn sealed(&self, run: RunId) -> Option<SealedRun> {
         let known = self.read();
-        known.runs.get(&run).or_else(|| known.unsettled.get(&run)).map(UnsealedRunHistory::sealed)
+        let unsealed = known.runs.get(&run).or_else(|| known.unsettled.get(&run));
+        unsealed.filter(|it| it.is_whole).map(UnsealedRunHistory::sealed)
     }
 
     /// Removes runs whose submission has left the journal. That happens only once they are sealed.
@@ -153,6 +180,18 @@ impl RunHistories {
     }
 }
 
+fn record_of(run: RunId, plan: &Plan, submitted_at: Time) -> RunRecord {
+    RunRecord {
+        run,
+        pipeline: plan.pipeline().to_owned(),
+        status: RunStatus::Running,
+        submitted_at,
+        ended_at: submitted_at,
+        steps: plan.step_count(),
+        workers: Vec::new(),
+    }
+}
+
 impl HistoryIndex {
     fn learn(&mut self, recorded: &Arc<RecordedEvent>) {
         let RecordedEvent { position, at, event } = &**recorded;
@@ -165,17 +204,10 @@ impl HistoryIndex {
         let Some(run) = event.run() else { return };
         match event {
             Event::RunSubmitted(event::RunSubmitted { plan, .. }) => {
-                let record = RunRecord {
-                    run,
-                    pipeline: plan.pipeline().to_owned(),
-                    status: RunStatus::Running,
-                    submitted_at: *at,
-                    ended_at: *at,
-                    steps: plan.step_count(),
-                    workers: Vec::new(),
-                };
+                let record = record_of(run, plan, *at);
                 self.runs.insert(run, UnsealedRunHistory::new(record, *position));
             }
+            Event::RunResumed(event) => self.learn_resumed(recorded, event),
             Event::RunSealed(_) => {
                 if let Some(unsealed) = self.runs.remove(&run) {
                     self.remember(unsealed.record.clone());
@@ -191,11 +223,30 @@ impl HistoryIndex {
             (unsealed.record.status, unsealed.record.ended_at) = (*status, *at);
             unsealed.ended = true;
         }
+        if matches!(event, Event::RunInterrupted(_)) {
+            (unsealed.record.status, unsealed.record.ended_at) = (RunStatus::Interrupted, *at);
+            unsealed.ended = true;
+        }
         if let Event::Granted(event::Granted { step, attempt, delivery, worker, .. }) = event {
             unsealed.granted.insert((*step, *attempt, *delivery), *worker);
             unsealed.note_worker(*worker, &self.workers);
         }
         unsealed.events.push(Arc::clone(recorded));
+    }
+
+    /// An interrupted run continues. If it was sealed, its history is the archived one, followed by the events from here.
+    fn learn_resumed(&mut self, recorded: &RecordedEvent, event: &event::RunResumed) {
+        let event::RunResumed { run, plan, progress, .. } = event;
+        let known = self.runs.remove(run).or_else(|| self.unsettled.remove(run));
+        let mut unsealed = known.unwrap_or_else(|| {
+            let record = record_of(*run, plan, progress.submitted_at);
+            let unsealed = UnsealedRunHistory::new(record, recorded.position);
+            UnsealedRunHistory { is_whole: false, ..unsealed }
+        });
+        unsealed.record.status = RunStatus::Running;
+        unsealed.ended = false;
+        self.sealed.remove(run);
+        self.runs.insert(*run, unsealed);
     }
 
     fn remember(&mut self, record: RunRecord) {
@@ -216,7 +267,25 @@ impl HistoryIndex {
 impl UnsealedRunHistory {
     fn new(record: RunRecord, first: Position) -> Self {
         let (events, granted) = (RunHistory::default(), BTreeMap::new());
-        Self { record, first, events, granted, ended: false }
+        Self { record, first, is_whole: true, events, granted, ended: false }
+    }
+
+    /// Puts archived events before those that are here.
+    fn prepend(&mut self, archived: Option<RunRecord>, events: &[Arc<RecordedEvent>]) {
+        let earlier = events.iter().filter(|it| it.position < self.first);
+        let later = std::mem::take(&mut self.events);
+        self.events = earlier.map(Arc::clone).chain(later.iter()).collect();
+        for recorded in events {
+            if let Event::Granted(event) = &recorded.event {
+                let event::Granted { step, attempt, delivery, worker, .. } = event;
+                self.granted.entry((*step, *attempt, *delivery)).or_insert(*worker);
+            }
+        }
+        let workers = archived.map(|record| record.workers).unwrap_or_default();
+        let later = std::mem::replace(&mut self.record.workers, workers);
+        let known: BTreeSet<WorkerId> = self.record.workers.iter().map(|(id, _)| *id).collect();
+        self.record.workers.extend(later.into_iter().filter(|(id, _)| !known.contains(id)));
+        self.is_whole = true;
     }
 
     /// Adds the name of a worker that got a lease.
@@ -240,7 +309,6 @@ mod tests {
     use windlass_core::engine::RunOptions;
     use windlass_core::id::{Fence, Seq};
     use windlass_core::plan::{PlanBuilder, StepSpec};
-    use windlass_core::time::Time;
 
     use super::*;
 

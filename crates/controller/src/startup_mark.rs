@@ -38,7 +38,7 @@ impl StartupMark {
 
     /// Returns the run that has to be recorded before this event is applied.
     pub(super) fn names(&self, event: &Event) -> Option<RunId> {
-        let costly = |event: &Event| matches!(event, Event::RunSubmitted(event::RunSubmitted { plan, .. }) if plan.bytes() >= COSTLY_BYTES);
+        let costly = |event: &Event| matches!(event, Event::RunSubmitted(event::RunSubmitted { plan, .. }) | Event::RunResumed(event::RunResumed { plan, .. }) if plan.bytes() >= COSTLY_BYTES);
         event.run().filter(|_| self.careful || costly(event))
     }
 

@@ -135,6 +135,16 @@ pub enum PlantedBug {
     FailedStartKeepsSlot,
     /// The death notice lists the first started step only.
     StartMissingFromNotice,
+    /// The locks of a run are free when its owner has ended, before its processes are dead.
+    InterruptionFreesLocks,
+    /// A takeover interrupts the runs of owners in other processes.
+    TakeoverInterrupts,
+    /// Steps of a run go to workers that do not own it.
+    OwnerIgnored,
+    /// A resumed run repeats the steps that had succeeded.
+    ResumeRepeatsSuccess,
+    /// A resumed run begins again with the first attempt of each step.
+    ResumeForgetsAttempts,
     /// A step waits for a lock that an ancestor of its run holds.
     AncestorLockWaits,
     /// An interrupted run keeps its idempotency keys.
@@ -146,7 +156,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// Every bug that the simulator must find, in the order of the hunt's table.
-    pub const ALL: [Self; 64] = [
+    pub const ALL: [Self; 71] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -211,6 +221,13 @@ impl PlantedBug {
         Self::QueueStartsOneTooMany,
         Self::FailedStartKeepsSlot,
         Self::StartMissingFromNotice,
+        Self::InterruptionFreesLocks,
+        Self::TakeoverInterrupts,
+        Self::OwnerIgnored,
+        Self::ResumeRepeatsSuccess,
+        Self::ResumeForgetsAttempts,
+        Self::AncestorLockWaits,
+        Self::InterruptedRunKeepsKey,
     ];
 }
 

@@ -114,6 +114,7 @@ impl MaintenanceDriver {
             let Some(news) = follower.read().await? else { break };
             self.learn(&news);
         }
+        self.complete_resumed_runs().await?;
         let seen = self.observe();
         if !seen.leads && self.machine.has_incomplete_archives() {
             self.forget_pruned().await?;
@@ -223,8 +224,16 @@ impl MaintenanceDriver {
             if follower.is_behind() {
                 return Ok(());
             }
-            let Some(news) = follower.read().await? else { return Ok(()) };
+            let Some(news) = follower.read().await? else { break };
             self.learn(&news);
+        }
+        self.complete_resumed_runs().await
+    }
+
+    /// Reads the events of resumed runs that only the archive has. A run that lacks them is neither archived nor sealed.
+    async fn complete_resumed_runs(&self) -> Result<(), StoreError> {
+        for run in self.runner.histories.lacking_runs() {
+            self.runner.complete_history(run).await?;
         }
         Ok(())
     }

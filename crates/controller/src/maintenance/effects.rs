@@ -15,6 +15,9 @@ use windlass_store::logs::LogStore;
 use crate::handle::NodeHandle;
 use crate::run_histories::RunHistories;
 
+/// Archived events in one read.
+const HISTORY_PAGE: usize = 16_384;
+
 /// The stores and handles that effects need.
 #[derive(Clone, Debug)]
 pub(super) struct MaintenanceEffectRunner {
@@ -52,6 +55,20 @@ impl MaintenanceEffectRunner {
             Err(error) if error.is_retryable() => Ok(MaintenanceOutcome::Failed),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads the archived events of a run that was resumed.
+    pub(super) async fn complete_history(&self, run: RunId) -> Result<(), StoreError> {
+        let record = self.archive.run(run).await?;
+        let (mut events, mut after) = (Vec::new(), Position(0));
+        loop {
+            let page = self.archive.events(run, after, HISTORY_PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.position;
+            events.extend(page);
+        }
+        self.histories.complete(run, record, &events);
+        Ok(())
     }
 
     async fn write_archive(&self, run: RunId) -> Result<Option<Position>, StoreError> {

@@ -321,6 +321,7 @@ fn run_submitted_json(plan: &Plan, options: &RunOptions, reused: usize) -> Value
 fn run_resumed_json(options: &RunOptions, progress: &RunProgress) -> Value {
     let ended = progress.steps.iter().filter(|step| step.status.is_terminal());
     json!({
+        "submitted_at": UtcTime(progress.submitted_at).to_string(),
         "interrupted_at": UtcTime(progress.interrupted_at).to_string(),
         "restored": ended.count(),
         "timeout_ms": options.timeout.map(Span::as_millis),

@@ -36,42 +36,17 @@ impl Engine {
         )?;
         for run in self.run_ids.values().map(|run| &self.runs[*run]) {
             let Run {
-                id,
-                order,
-                options,
-                open,
-                failed,
-                superseded,
-                cancel,
-                presence,
-                resumed,
-                interrupted_at,
-                ..
+                id, order, options, open, failed, superseded, cancel, presence, origin, ..
             } = run;
             let ends = (failed, superseded, cancel);
-            let interrupted = (presence, resumed, interrupted_at);
+            let times = (run.submitted_at, run.active_since, run.interrupted_at);
+            let interrupted = (presence, origin, times);
             writeln!(text, "{id:?} {order} {options:?} {open} {ends:?} {interrupted:?}")?;
             for (at, step) in run.steps.iter().enumerate() {
                 writeln!(text, "  {at} {step:?}")?;
             }
         }
-        for (at, lease) in self.leases.iter() {
-            let Lease {
-                fence,
-                life,
-                same_host,
-                since,
-                ttl,
-                led_since,
-                leapt,
-                started_at,
-                overdue_at,
-                locks,
-                ..
-            } = lease;
-            let times = (since, ttl, led_since, leapt, started_at, overdue_at);
-            writeln!(text, "lease {at} {fence} {life} {same_host} {times:?} {locks:?}")?;
-        }
+        self.write_leases(text)?;
         for worker in self.worker_ids.values().map(|worker| &self.workers[*worker]) {
             let Worker { id, home, scope, drained, since, kinds, .. } = worker;
             writeln!(text, "{id} {home:?} {scope:?} {drained} {since} {kinds:?}")?;
@@ -82,6 +57,27 @@ impl Engine {
         for (at, lane) in self.board.lanes.iter() {
             let queued: Vec<_> = lane.iter().collect();
             writeln!(text, "lane {at} {:?} passed {} {queued:?}", lane.key, lane.passed)?;
+        }
+        Ok(())
+    }
+
+    fn write_leases(&self, text: &mut String) -> fmt::Result {
+        for (at, lease) in self.leases.iter() {
+            let Lease {
+                fence,
+                life,
+                home,
+                since,
+                ttl,
+                led_since,
+                leapt,
+                started_at,
+                overdue_at,
+                locks,
+                ..
+            } = lease;
+            let times = (since, ttl, led_since, leapt, started_at, overdue_at);
+            writeln!(text, "lease {at} {fence} {life} {home:?} {times:?} {locks:?}")?;
         }
         Ok(())
     }

@@ -91,7 +91,9 @@ impl RunSummary {
 
     fn apply_resumed(&mut self, at: Time, options: RunOptions) {
         self.gaps.extend(self.interrupted_at.take().map(|since| (since, at)));
-        (self.status, self.options) = (RunStatus::Running, options);
+        self.status = RunStatus::Running;
+        // A rerun has the whole timeout, and not the rest of it.
+        self.options = RunOptions { timeout: self.options.timeout, ..options };
     }
 
     fn apply_cancelled(&mut self, at: Time, level: CancelLevel, reason: CancelReason) {

@@ -45,7 +45,8 @@ impl RunSummary {
             }
         };
         let root = Some(self.options().root.unwrap_or(self.run));
-        let options = RunOptions { root, ..self.options() };
+        // The rerun belongs to the process that requests it, and not to a step.
+        let options = RunOptions { root, owner: None, parent: None, ..self.options() };
         Some(RerunSubmission {
             plan: Arc::clone(&self.plan),
             options,

@@ -42,9 +42,9 @@ pub struct RunJson<'a, S = u32> {
     pub steps: S,
     /// The number of its steps by status. Statuses without a step are left out.
     pub counts: BTreeMap<AsWord<StepStatus>, u32>,
-    /// How often the run was interrupted because no leader was there.
+    /// How often the run was interrupted: no leader was there, or the process that it belongs to had ended.
     pub interruptions: usize,
-    /// The total time without a leader.
+    /// The total time of these interruptions, which is no running time.
     pub interrupted_ms: u64,
     /// The steps that failed themselves, and the effect of each on other steps.
     pub root_causes: Vec<RootCauseJson<'a>>,

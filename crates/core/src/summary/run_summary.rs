@@ -97,7 +97,8 @@ impl RunSummary {
     /// if they are unknown. `None` for other events.
     pub fn from_submitted(at: Time, event: &Event) -> Option<Self> {
         if let Event::RunResumed(event::RunResumed { run, plan, options, progress }) = event {
-            let mut summary = Self::new(at, *run, Arc::clone(plan), *options);
+            let mut summary = Self::new(progress.submitted_at, *run, Arc::clone(plan), *options);
+            summary.gaps.push((progress.interrupted_at, at));
             for step in &progress.steps {
                 summary.apply_restored(at, step);
             }

@@ -29,7 +29,8 @@ struct PackedEvents {
 impl RunHistory {
     /// Adds the next event.
     pub fn push(&mut self, recorded: Arc<RecordedEvent>) {
-        if self.is_empty() && matches!(recorded.event, Event::RunSubmitted(_)) {
+        let has_plan = matches!(recorded.event, Event::RunSubmitted(_) | Event::RunResumed(_));
+        if self.is_empty() && has_plan {
             self.submission = Some(recorded);
             return;
         }

@@ -121,7 +121,11 @@ pub(super) fn a_longer_history_takes_the_place_of_a_shorter_one(
     let place = fresh();
     let archive = place.open();
     for (shorter, longer) in [(5, 6), (4_096, 4_097), (5_000, 10_000), (66_000, 66_001)] {
-        keep(&archive, &sealed(shorter, shorter))?;
+        // The run was interrupted and resumed in between.
+        let mut interrupted = sealed(shorter, shorter);
+        interrupted.record.status = RunStatus::Interrupted;
+        keep(&archive, &interrupted)?;
+        holds_run(&archive, &interrupted)?;
         keep(&archive, &sealed(shorter, longer))?;
         holds_run(&archive, &sealed(shorter, longer))?;
     }

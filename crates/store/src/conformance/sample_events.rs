@@ -190,6 +190,7 @@ fn progress() -> RunProgress {
     };
     let text = StepOutput::Inline("{\"version\":\"1.2\"}".into());
     RunProgress {
+        submitted_at: Time::from_millis(u64::MAX),
         interrupted_at: Time::from_millis(u64::MAX),
         failed: Some(STEP),
         superseded: true,

@@ -107,7 +107,7 @@ async fn find_run(journal: &dyn Journal, place: &str, run: &str) -> Result<RunId
     }
 }
 
-/// The runs that were submitted and not sealed. The journal still contains the first event of each.
+/// The runs that were submitted or resumed and not sealed. The journal still contains the first of these events of each.
 async fn open_runs(journal: &dyn Journal) -> Result<BTreeSet<RunId>, StoreError> {
     let mut open = BTreeSet::new();
     let mut after = Position(0);
@@ -123,7 +123,8 @@ async fn open_runs(journal: &dyn Journal) -> Result<BTreeSet<RunId>, StoreError>
         after = last.position();
         for recorded in page.iter().flat_map(|batch| &batch.events) {
             match &recorded.event {
-                Event::RunSubmitted(event::RunSubmitted { run, .. }) => drop(open.insert(*run)),
+                Event::RunSubmitted(event::RunSubmitted { run, .. })
+                | Event::RunResumed(event::RunResumed { run, .. }) => drop(open.insert(*run)),
                 Event::RunSealed(event::RunSealed { run }) => drop(open.remove(run)),
                 _ => {}
             }

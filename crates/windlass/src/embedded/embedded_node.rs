@@ -1,7 +1,9 @@
 //! A controller node in this process, with a worker inside it.
 
 use std::future::pending;
-use std::path::{Path, PathBuf};
+#[cfg(all(unix, feature = "http"))]
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! An interrupted run, read from the stores, and its continuation or end.
 
-#[cfg(all(unix, feature = "http", feature = "sqlite"))]
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,13 +10,10 @@ use windlass_core::engine::{
 };
 use windlass_core::id::RunId;
 use windlass_core::summary::RunSummary;
-#[cfg(all(unix, feature = "http", feature = "sqlite"))]
 use windlass_net::shutdown::ShutdownSender;
 use windlass_store::db::StoreError;
 
-#[cfg(all(unix, feature = "http", feature = "sqlite"))]
 use super::embedded_node::{EmbeddedNode, EmbeddedNodeError, LeaderOptions};
-#[cfg(all(unix, feature = "http", feature = "sqlite"))]
 use super::owner_watch::OwnerWatch;
 use super::store_reader::StoreReader;
 use super::stores::Stores;
@@ -71,7 +67,6 @@ impl InterruptedRun {
 }
 
 /// Cancels a run in a folder on which no process works. `name` is that of this process, in case it has to lead.
-#[cfg(all(unix, feature = "http", feature = "sqlite"))]
 pub(crate) async fn cancel_interrupted(
     folder: &Path,
     run: RunId,
@@ -91,7 +86,6 @@ pub(crate) async fn cancel_interrupted(
 }
 
 /// Waits until the processes of the run are known to have ended, and cancels it.
-#[cfg(all(unix, feature = "http", feature = "sqlite"))]
 async fn cancel_at_rest(
     stores: &Stores,
     handle: &NodeHandle,

@@ -18,6 +18,7 @@ mod condemn;
 mod control_socket;
 mod echo_log_store;
 mod embedded_node;
+#[cfg(all(unix, feature = "http", feature = "sqlite"))]
 mod interrupted_run;
 #[cfg(all(unix, feature = "http"))]
 mod leader_sockets;
@@ -50,8 +51,7 @@ pub use embedded_node::{
     EmbeddedNode, EmbeddedNodeError, LeaderOptions, LocalWorkerOptions, LocalWorkerPlace,
 };
 #[cfg(all(unix, feature = "http", feature = "sqlite"))]
-pub(crate) use interrupted_run::cancel_interrupted;
-pub(crate) use interrupted_run::{InterruptedRun, until_at_rest};
+pub(crate) use interrupted_run::{InterruptedRun, cancel_interrupted, until_at_rest};
 #[cfg(all(unix, feature = "http"))]
 pub use leader_sockets::LeaderSockets;
 pub use name_wait_link::{NameWaitLink, OperatorMessages};
@@ -59,7 +59,7 @@ pub use name_wait_link::{NameWaitLink, OperatorMessages};
 pub use node_link::NodeLink;
 #[cfg(all(unix, feature = "http"))]
 pub use owner_watch::OwnerWatch;
-#[cfg(all(unix, feature = "http"))]
+#[cfg(all(unix, feature = "http", feature = "sqlite"))]
 pub(crate) use owner_watch::runs_of;
 #[cfg(feature = "sqlite")]
 pub use read_state::read_state;

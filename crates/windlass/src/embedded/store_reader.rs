@@ -93,7 +93,7 @@ impl StoreReader {
         let open = open.filter(|summary| summary.plan().pipeline() == pipeline);
         let mut left = EARLIER_RUNS;
         for summary in open.take(EARLIER_RUNS) {
-            left -= usize::from(summary.status().is_terminal());
+            left -= usize::from(summary.status().is_at_rest());
             gather(&mut known, summary);
         }
         let pipeline = Some(pipeline.to_owned());
@@ -220,7 +220,13 @@ impl StoreReader {
 
     fn learn(&mut self, at: Time, event: &Event) {
         match event {
-            Event::RunSubmitted(event::RunSubmitted { run, .. }) => {
+            Event::RunResumed(event::RunResumed { run, .. }) if self.open.contains_key(run) => {
+                if let Some(open) = self.open.get_mut(run) {
+                    open.apply_event(at, event);
+                }
+            }
+            Event::RunSubmitted(event::RunSubmitted { run, .. })
+            | Event::RunResumed(event::RunResumed { run, .. }) => {
                 let Some(mut summary) = RunSummary::from_submitted(at, event) else { return };
                 for worker in self.engine.workers() {
                     summary.add_worker(worker.id, &worker.name, Some(&worker.labels));

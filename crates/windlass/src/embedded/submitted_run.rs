@@ -76,6 +76,7 @@ impl RunEventReader {
     }
 
     /// Reads no events of workers other than this one: they are those of other processes.
+    #[cfg(all(feature = "http", feature = "sqlite"))]
     pub(crate) fn of_worker(self, worker: WorkerId) -> Self {
         Self { worker: Some(worker), ..self }
     }

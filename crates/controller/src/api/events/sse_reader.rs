@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use hyper::body::Bytes;
 use serde_json::json;
-use windlass_core::engine::{Event, event};
+use windlass_core::engine::Event;
 use windlass_core::id::RunId;
 use windlass_store::db::StoreError;
-use windlass_store::journal::{Position, RecordedEvent};
+use windlass_store::journal::Position;
 
 use super::filter::ApiEventFilter;
 use crate::api::api_error::ApiError;
@@ -137,7 +137,7 @@ impl SseReader {
         // Read before the page: the page has all events up to this position.
         let upto = *self.api.stores.histories.moved().borrow();
         let record = self.api.stores.histories.record(run);
-        let is_over = record.is_none_or(|record| record.status.is_terminal());
+        let is_over = record.is_none_or(|record| record.status.is_at_rest());
         let page = lookup::behind(&self.api, run, self.follower.position(), PAGE).await?;
         if let Some(last) = page.last() {
             self.follower.skip_to(last.position);
@@ -161,8 +161,7 @@ impl SseReader {
         let Some(followed) = self.read_next().await? else { return Ok(StreamRead::Nothing) };
         let concerns = |frame: &SseFrame| frame.run == Some(run) || frame.kind == "led";
         let text = text_of(&followed, concerns);
-        let ends = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunEnded(event::RunEnded { run: ended, .. }) if ended == run);
-        if followed.iter().any(|recorded| ends(recorded)) {
+        if followed.iter().any(|recorded| puts_to_rest(&recorded.event, run)) {
             self.subject = StreamSubject::Run(run, RunStreamPhase::Over);
         }
         Ok(text.map_or(StreamRead::Passed, StreamRead::Text))
@@ -176,6 +175,12 @@ impl SseReader {
         let data = json!({ "run": run.to_string(), "status": status.to_string() });
         Ok(StreamRead::End(format!("event: end\ndata: {data}\n\n").into()))
     }
+}
+
+/// Returns whether the run has ended or was interrupted with this event.
+fn puts_to_rest(event: &Event, run: RunId) -> bool {
+    let rests = matches!(event, Event::RunEnded(_) | Event::RunInterrupted(_));
+    rests && event.run() == Some(run)
 }
 
 /// Returns the text of the wanted events. The text of one batch is not copied.

@@ -82,7 +82,7 @@ async fn next(
     loop {
         moved.mark_unchanged();
         let record = api.stores.histories.record(run);
-        let is_over = record.is_none_or(|record| record.status.is_terminal());
+        let is_over = record.is_none_or(|record| record.status.is_at_rest());
         let events = lookup::behind(api, run, Position(asked.after), most).await?;
         if is_over || !events.is_empty() {
             return Ok(events);

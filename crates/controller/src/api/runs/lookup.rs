@@ -70,7 +70,10 @@ pub(in crate::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, Api
     }
     let first = api.stores.archive.events(run, Position(0), 1).await?.into_iter().next();
     match first.as_ref().map(|recorded| &recorded.event) {
-        Some(Event::RunSubmitted(event::RunSubmitted { plan, .. })) => Ok(Arc::clone(plan)),
+        Some(
+            Event::RunSubmitted(event::RunSubmitted { plan, .. })
+            | Event::RunResumed(event::RunResumed { plan, .. }),
+        ) => Ok(Arc::clone(plan)),
         _ => Err(ApiError::no_such_run(format!("there is no run {run} any more"))),
     }
 }

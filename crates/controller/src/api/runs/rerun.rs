@@ -37,7 +37,7 @@ pub(in crate::api) async fn rerun(
     let key = IdempotencyKeyHeader::read(&headers)?;
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
-    if !summary.status().is_terminal() {
+    if !summary.status().is_at_rest() {
         return Err(RequestDenial::RunNotEnded(run).into());
     }
     let from = asked.from.iter().map(|step| lookup::node(summary.plan(), run, step));

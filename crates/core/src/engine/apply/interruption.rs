@@ -1,25 +1,25 @@
 //! The owner of a run ends: the run leaves the queues, and is interrupted when its last lease has ended. It is resumed:
 //! the run is built again from its progress.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::ApplyError;
-use crate::engine::event::RunResumed;
+use crate::engine::event::{RunProgress, RunResumed};
 use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::engine::state::run::{Run, RunPresence, SpentLease};
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::transition::IllegalStepChange;
 use crate::id::{Fence, Incarnation, RunId, StepIx, WorkerId};
-use crate::outcome::RunStatus;
+use crate::outcome::{RunStatus, StepStatus};
 use crate::planted_bugs::PlantedBug;
 use crate::slab::{LaneIx, RunIx};
 
 impl Engine {
     /// Halts the runs of every incarnation of an owner except the one that lives.
     pub(super) fn halt_runs_of(&mut self, owner: WorkerId, lives: Option<Incarnation>) {
-        let owned = self.owned_runs.iter().filter(|(worker, _)| *worker == owner);
-        let owned: Vec<RunIx> = owned.map(|(_, run)| *run).collect();
-        for run in owned {
+        let runs = self.owned_runs.iter().filter(|(worker, _)| *worker == owner);
+        for run in runs.map(|(_, run)| *run).collect::<Vec<RunIx>>() {
             let of = self.runs[run].options.owner.map(|owner| owner.incarnation);
             if lives.is_none() || of != lives {
                 self.halt_run(run);
@@ -31,6 +31,9 @@ impl Engine {
     fn halt_run(&mut self, run_ix: RunIx) {
         if !self.runs[run_ix].is_queued() {
             return;
+        }
+        if self.config.bugs.on(PlantedBug::InterruptionFreesLocks) {
+            self.free_locks_at_once(run_ix);
         }
         self.purge_queued_steps(run_ix);
         self.runs[run_ix].presence = RunPresence::Halted;
@@ -62,9 +65,10 @@ impl Engine {
 
     pub(super) fn apply_run_resumed(&mut self, event: &RunResumed) -> Result<(), ApplyError> {
         let RunResumed { run: id, plan, options, progress } = event;
+        let progress = &self.with_planted_bugs(progress);
         let spent = self.take_interrupted_run(*id);
         let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
-        let run = Run { spent, ..run.resumed(progress)? };
+        let run = Run { spent, ..run.restored(progress)? };
         let run_ix = self.insert_run(run);
         for step in &progress.steps {
             self.fences = self.fences.max(step.fence.count());
@@ -79,6 +83,18 @@ impl Engine {
             self.stop_run(run_ix);
         }
         Ok(())
+    }
+
+    fn with_planted_bugs<'p>(&self, progress: &'p RunProgress) -> Cow<'p, RunProgress> {
+        let bugs = self.config.bugs;
+        let mut progress = Cow::Borrowed(progress);
+        if bugs.on(PlantedBug::ResumeRepeatsSuccess) {
+            progress.to_mut().steps.retain(|step| step.status != StepStatus::Succeeded);
+        }
+        if bugs.on(PlantedBug::ResumeForgetsAttempts) {
+            progress.to_mut().steps.iter_mut().for_each(|step| step.attempt = 1);
+        }
+        progress
     }
 
     /// Removes an interrupted run, if the engine still has it. Returns its leases of which a late report may come.

@@ -15,7 +15,7 @@ use crate::engine::state::transition::{IllegalStepChange, StepChange};
 use crate::id::{Fence, Seq, StepIx, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
 use crate::planted_bugs::PlantedBug;
-use crate::session::{StopMode, StopReason, WorkerLocality};
+use crate::session::{StopMode, StopReason};
 use crate::slab::{LeaseIx, RunIx, WorkerIx};
 use crate::time::{Span, Time};
 
@@ -37,7 +37,7 @@ impl Engine {
             delivery,
             worker,
             life: self.workers[worker].incarnation,
-            same_host: self.workers[worker].home == WorkerLocality::SameHost,
+            home: self.workers[worker].home,
             seq,
             term: self.term,
             since: self.now,

@@ -113,7 +113,7 @@ impl Engine {
     }
 
     /// The planted bug that frees locks before the leases have ended.
-    fn free_locks_at_once(&mut self, run: RunIx) {
+    pub(super) fn free_locks_at_once(&mut self, run: RunIx) {
         for lease in self.runs[run].leases.clone() {
             let it = &self.leases[lease];
             let (fence, locks) = (it.fence, it.locks.clone());

@@ -39,6 +39,10 @@ impl Engine {
             if it.home == WorkerLocality::SharedFate && own != Some(it.id) {
                 it.home = WorkerLocality::Apart;
             }
+            let id = self.workers[worker].id;
+            if own != Some(id) && self.config.bugs.on(PlantedBug::TakeoverInterrupts) {
+                self.halt_runs_of(id, None);
+            }
             self.join_classes(worker);
             self.watch_worker(worker);
             if self.workers[worker].drained {

@@ -10,6 +10,8 @@ use crate::time::{Span, Time};
 /// The state of an interrupted run: every step that is not as at the beginning of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunProgress {
+    /// When the run was submitted.
+    pub submitted_at: Time,
     /// When the run was interrupted.
     pub interrupted_at: Time,
     /// The first step that failed the run.

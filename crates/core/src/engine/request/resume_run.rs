@@ -57,6 +57,7 @@ struct RunProgressFold {
     run: RunId,
     plan: Arc<Plan>,
     options: RunOptions,
+    submitted_at: Time,
     /// When the run was submitted, or resumed last.
     active_since: Time,
     /// The time without a leader since then.
@@ -85,6 +86,7 @@ impl RunProgressFold {
             run,
             plan: Arc::clone(plan),
             options,
+            submitted_at: at,
             active_since: at,
             absent: Span::ZERO,
             last_event_at: at,
@@ -109,7 +111,13 @@ impl RunProgressFold {
             let backoff = until.map_or(Span::ZERO, |until| until.since(interrupted_at));
             StepProgress { backoff, ..step }
         });
-        let progress = RunProgress { interrupted_at, failed, superseded, steps: steps.collect() };
+        let progress = RunProgress {
+            submitted_at: self.submitted_at,
+            interrupted_at,
+            failed,
+            superseded,
+            steps: steps.collect(),
+        };
         let options = RunOptions { timeout, owner: None, ..self.options };
         Some(ResumeRun { run: self.run, plan: self.plan, options, progress })
     }
@@ -172,7 +180,7 @@ impl RunProgressFold {
         let progress = &event.progress;
         (self.options, self.active_since, self.absent) = (event.options, at, Span::ZERO);
         (self.failed, self.superseded) = (progress.failed, progress.superseded);
-        self.interrupted_at = None;
+        (self.submitted_at, self.interrupted_at) = (progress.submitted_at, None);
         self.steps = progress.steps.iter().map(|step| (step.step, step.clone())).collect();
         let backs_off = |step: &&StepProgress| step.backoff > Span::ZERO;
         let waiting = progress.steps.iter().filter(backs_off);

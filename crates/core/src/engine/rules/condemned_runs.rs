@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use crate::engine::apply::ApplyError;
 use crate::engine::event::{self, CancelReason, Event, StepFollowUp};
 use crate::engine::state::engine::{DeferredWork, Engine};
-use crate::engine::state::run::{Run, RunForm, RunPresence};
+use crate::engine::state::run::{Run, RunForm, RunOrigin, RunPresence};
 use crate::id::{Fence, RunId, StepIx};
 use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
 use crate::slab::RunIx;
@@ -87,11 +87,7 @@ impl Engine {
                     self.cancel_condemned_run(run_ix);
                 }
             }
-            Event::RunInterrupted(_) => {
-                self.runs[run_ix].status = RunStatus::Interrupted;
-                self.runs[run_ix].interrupted_at = self.now;
-                self.withdraw_keys(run_ix);
-            }
+            Event::RunInterrupted(_) => self.condemned_interrupted(run_ix),
             Event::RunResumed(event) => {
                 self.remove_run(run_ix);
                 self.condemned_resumed(event);
@@ -150,12 +146,19 @@ impl Engine {
         self.normalize_condemned_run(run_ix);
     }
 
+    fn condemned_interrupted(&mut self, run_ix: RunIx) {
+        self.runs[run_ix].status = RunStatus::Interrupted;
+        self.runs[run_ix].interrupted_at = self.now;
+        self.withdraw_keys(run_ix);
+    }
+
     /// Lists an interrupted run that continues, without building it.
     fn condemned_resumed(&mut self, event: &event::RunResumed) {
         let event::RunResumed { run: id, plan, options, progress } = event;
         self.take_interrupted_run(*id);
         let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
-        let run_ix = self.list_condemned_run(Run { resumed: true, ..run });
+        let (origin, submitted_at) = (RunOrigin::Resumed, progress.submitted_at);
+        let run_ix = self.list_condemned_run(Run { origin, submitted_at, ..run });
         for step in &progress.steps {
             self.fences = self.fences.max(step.fence.count());
             self.keep_output(run_ix, step.step, &step.output);

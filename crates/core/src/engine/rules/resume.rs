@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use super::decide::DecisionDraft;
 use crate::engine::config::REUSED_BYTES_MAX;
-use crate::engine::event::{self, RunProgress, StepProgress};
+use crate::engine::event::{self, RunProgress, StepBlocker, StepProgress};
 use crate::engine::request::{RequestDenial, ResumeRun, SubmitWarning};
 use crate::engine::state::engine::Engine;
+use crate::engine::state::run::RunOrigin;
 use crate::outcome::{RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::slab::RunIx;
@@ -49,7 +50,7 @@ impl Engine {
     fn is_resumed_as(&self, run_ix: RunIx, resume: &ResumeRun) -> bool {
         let run = &self.runs[run_ix];
         let active = matches!(run.status, RunStatus::Running | RunStatus::Cancelling);
-        active && run.resumed && run.options.owner == resume.options.owner
+        active && run.origin == RunOrigin::Resumed && run.options.owner == resume.options.owner
     }
 
     fn progress_in_engine(
@@ -96,7 +97,7 @@ fn fits(progress: &RunProgress, plan: &Plan) -> bool {
 }
 
 fn step_fits(progress: &StepProgress, plan: &Plan) -> bool {
-    let cause = progress.blocker.and_then(|blocker| blocker.cause());
+    let cause = progress.blocker.and_then(StepBlocker::cause);
     if !plan.has_step(progress.step) || cause.is_some_and(|cause| !plan.has_step(cause)) {
         return false;
     }

@@ -186,7 +186,7 @@ impl Engine {
         if run.cancel.is_some() {
             return;
         }
-        let ends = self.wait_ends(run.submitted_at, timeout);
+        let ends = self.wait_ends(run.active_since, timeout);
         if ends > self.now {
             return self.timers.set(ends, EngineTimer::RunDeadline(run_ix));
         }

@@ -62,7 +62,7 @@ impl Engine {
         let waited = |patience| self.wait_ends(since, patience) <= self.now;
         let run = &self.runs[run_ix];
         // A step is not unplaceable if it matched workers that were lost.
-        let never_served = class.empty_since <= run.submitted_at;
+        let never_served = class.empty_since <= run.active_since;
         match self.no_more_workers.get(&run.id).filter(|_| never_served && waited(UNPLACEABLE_WAIT))
         {
             Some(UnplaceablePolicy::Skip) => Some(StepSettlement::SkippedUnplaceable),

@@ -25,7 +25,7 @@ use crate::engine::takeover::store_history::GrantEmbargo;
 use crate::id::{Fence, RunId, SpecIx, StepIx, Term, WorkerId};
 use crate::idempotency::IdempotencyLedger;
 use crate::outcome::{RunStatus, StepOutput, StepStatus};
-use crate::plan::{StatusCondition, WorkerFacts};
+use crate::plan::{OwnerRelation, StatusCondition, WorkerFacts};
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
 use crate::slab::{ClassIx, LaneIx, LeaseIx, RunIx, Slab, WorkerIx};
 use crate::time::{Span, Time};
@@ -416,8 +416,17 @@ impl Engine {
             name: &worker.name,
             leads: self.own == Some(worker.id),
             scope: worker.scope,
-            relation: self.board.classes[class].key.relation(worker.id),
+            relation: self.owner_relation(worker, class),
         }
+    }
+
+    fn owner_relation(&self, worker: &Worker, class: ClassIx) -> OwnerRelation {
+        let relation = self.board.classes[class].key.relation(worker.id);
+        let ignored = self.config.bugs.on(PlantedBug::OwnerIgnored);
+        if ignored && relation == OwnerRelation::KeptByOther {
+            return OwnerRelation::IsOwner;
+        }
+        relation
     }
 
     /// Lets a worker serve every class that accepts it.

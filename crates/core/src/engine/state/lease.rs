@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Fence, Incarnation, Seq, StepIx, Term};
-use crate::session::{StopMode, StopReason};
+use crate::session::{StopMode, StopReason, WorkerLocality};
 use crate::slab::{LockIx, RunIx, WorkerIx};
 use crate::time::{Span, Time};
 
@@ -20,9 +20,9 @@ pub(crate) struct Lease {
     pub(crate) worker: WorkerIx,
     /// The incarnation of the worker that got it.
     pub(crate) life: Incarnation,
-    /// Whether that incarnation is on the leader's host and relies on its guard: the lease does not end by time, also
+    /// The place of that incarnation. On the leader's host it relies on its guard: the lease does not end by time, also
     /// when the incarnation is no longer the current one.
-    pub(crate) same_host: bool,
+    pub(crate) home: WorkerLocality,
     /// The exchange that the grant answered.
     pub(crate) seq: Seq,
     /// The term that granted or last confirmed it.
@@ -61,7 +61,7 @@ impl Lease {
     /// Returns when the lease ends unless it is renewed; `contact` is the last contact of its worker with this leader.
     /// `None` if it does not end by time.
     pub(crate) fn expires(&self, contact: Time) -> Option<Time> {
-        if self.same_host {
+        if self.home == WorkerLocality::SameHost {
             return None;
         }
         let end = self.led_since.unwrap_or_else(|| self.since.max(contact)) + self.ttl;

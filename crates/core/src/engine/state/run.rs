@@ -157,6 +157,15 @@ pub(crate) enum RunForm {
     Hollow,
 }
 
+/// How a run came into the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RunOrigin {
+    /// It was submitted.
+    Submitted,
+    /// It was interrupted before, and resumed.
+    Resumed,
+}
+
 /// Whether the steps of a run are in the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RunPresence {
@@ -194,8 +203,9 @@ pub(crate) struct Run {
     /// Whether a step was ended because a newer run superseded it.
     pub(crate) superseded: bool,
     pub(crate) cancel: Option<(CancelLevel, CancelReason)>,
-    /// Whether the run was interrupted before, and resumed.
-    pub(crate) resumed: bool,
+    pub(crate) origin: RunOrigin,
+    /// When the run was submitted, or resumed last.
+    pub(crate) active_since: Time,
     /// When the run was interrupted last.
     pub(crate) interrupted_at: Time,
     /// The next step to visit while the steps of a stopped run are ended.
@@ -243,7 +253,8 @@ impl Run {
             withheld: 0,
             superseded: false,
             cancel: None,
-            resumed: false,
+            origin: RunOrigin::Submitted,
+            active_since: now,
             interrupted_at: now,
             stop_cursor: None,
             outputs: BTreeMap::new(),
@@ -254,9 +265,10 @@ impl Run {
 
     /// Returns the run as it continues after an interruption. Its steps are as the progress says; what follows for the
     /// others is left to the caller.
-    pub(crate) fn resumed(self, progress: &RunProgress) -> Result<Self, IllegalStepChange> {
+    pub(crate) fn restored(self, progress: &RunProgress) -> Result<Self, IllegalStepChange> {
         let mut run = Self {
-            resumed: true,
+            origin: RunOrigin::Resumed,
+            submitted_at: progress.submitted_at,
             failed: progress.failed,
             superseded: progress.superseded,
             ..self
@@ -290,6 +302,7 @@ impl Run {
         let steps = self.plan.nodes().filter(|node| self.plan.has_step(*node));
         let steps = steps.map(|step| self.step_progress(step));
         RunProgress {
+            submitted_at: self.submitted_at,
             interrupted_at: self.interrupted_at,
             failed: self.failed,
             superseded: self.superseded,

@@ -276,6 +276,12 @@ fn words_of_run(event: &Event) -> Option<(LogLevel, String)> {
                 (LogLevel::Error, format!("run {run} {what}"))
             }
         },
+        Event::RunInterrupted(event::RunInterrupted { run }) => {
+            (LogLevel::Warn, format!("run {run} is interrupted: its process has ended"))
+        }
+        Event::RunResumed(event::RunResumed { run, .. }) => {
+            (LogLevel::Info, format!("run {run} continues"))
+        }
         Event::RunEnded(event::RunEnded { run, status }) => {
             (LogLevel::Info, format!("run {run} {status}"))
         }

@@ -76,7 +76,7 @@ CREATE TABLE runs (
     run          TEXT PRIMARY KEY,
     pipeline     TEXT NOT NULL,
     status       TEXT NOT NULL CHECK
-                     (status IN ('running', 'cancelling', 'succeeded', 'failed', 'cancelled')),
+                     (status IN ('running', 'cancelling', 'succeeded', 'failed', 'cancelled', 'interrupted')),
     submitted_at TEXT NOT NULL,
     steps        INTEGER NOT NULL,
     waiting      INTEGER NOT NULL,
