@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  STORE/workers/1/guard.lock   held by the process in this slot, and by its guard until nothing of any step is left
+//!                 /process.lock held by the process alone: when it is free, the guard is about to end the steps
 //!                 /lives        the numbers of the incarnations of the worker in this slot
 //!                 /scratch/     files of its running steps
 //! ```
@@ -9,18 +10,21 @@
 //! A process takes the first free slot. The slot is the identity of its worker, so the next process in it proves by the
 //! lock that nothing of the last one is left.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::id::WorkerId;
-use windlass_net::files::durable_folder;
+use windlass_net::files::{durable_folder, private_files};
 use windlass_worker::{
     GuardLock, GuardLockHold, GuardLockIdentity, StateDirectoryError, WorkerIncarnations,
 };
 
 /// Processes that can share a folder. Each leads or follows the journal, so many more would wait for each other.
 const SLOTS_MAX: u64 = 1_024;
+
+const PROCESS_LOCK: &str = "process.lock";
 
 /// The slots, in the folder of the stores.
 const FOLDER: &str = "workers";
@@ -32,6 +36,7 @@ pub struct WorkerSlot {
     folder: PathBuf,
     identity: GuardLockIdentity,
     _hold: GuardLockHold,
+    _process: File,
 }
 
 impl WorkerSlot {
@@ -40,10 +45,9 @@ impl WorkerSlot {
         for number in 1..=SLOTS_MAX {
             let folder = slot_folder(store, WorkerId(number));
             durable_folder::create_durably(&folder)?;
-            if let Some((lock, identity)) = GuardLock::try_take(&folder)? {
-                let hold = lock.hold()?;
-                return Ok((Self { number, folder, identity, _hold: hold }, lock));
-            }
+            let Some((lock, identity)) = GuardLock::try_take(&folder)? else { continue };
+            let (hold, process) = (lock.hold()?, hold_process_lock(&folder)?);
+            return Ok((Self { number, folder, identity, _hold: hold, _process: process }, lock));
         }
         Err(io::Error::other(format!("{SLOTS_MAX} processes use this folder, which is the limit")))
     }
@@ -51,6 +55,12 @@ impl WorkerSlot {
     /// Whether the process and the guard of a worker have ended.
     pub fn is_free(store: &Path, worker: WorkerId) -> io::Result<bool> {
         GuardLock::is_free(&slot_folder(store, worker))
+    }
+
+    /// Whether the process of a worker has ended. Its guard may not have ended the steps yet.
+    pub fn has_lost_its_process(store: &Path, worker: WorkerId) -> bool {
+        let file = File::open(slot_folder(store, worker).join(PROCESS_LOCK));
+        file.is_ok_and(|file| file.try_lock_shared().is_ok())
     }
 
     /// The id of its worker.
@@ -77,6 +87,14 @@ impl WorkerSlot {
     }
 }
 
+/// Holds the lock of the process in a slot, which nothing else holds for longer than a look.
+fn hold_process_lock(folder: &Path) -> io::Result<File> {
+    let mut options = private_files::open_options();
+    let file = options.create(true).truncate(false).write(true).open(folder.join(PROCESS_LOCK))?;
+    file.lock()?;
+    Ok(file)
+}
+
 fn slot_folder(store: &Path, worker: WorkerId) -> PathBuf {
     store.join(FOLDER).join(worker.0.to_string())
 }
@@ -96,7 +114,10 @@ mod tests {
         let is_free = || WorkerSlot::is_free(store.path(), WorkerId(1)).unwrap();
         drop(first_lock);
         assert!(!is_free(), "the process still holds it");
+        let is_lost = || WorkerSlot::has_lost_its_process(store.path(), WorkerId(1));
+        assert!(!is_lost());
         drop(first);
+        assert!(is_lost());
         assert!(is_free() && !WorkerSlot::is_free(store.path(), WorkerId(2)).unwrap());
         let (again, _lock) = WorkerSlot::claim(store.path()).unwrap();
         assert_eq!(again.worker(), WorkerId(1));

@@ -14,7 +14,7 @@ use super::options::{LocalRunKind, LocalRunOptions};
 use crate::cli::error::CliError;
 use crate::cli::output::ColorRole;
 use crate::cli::{exit, output, run_watch};
-use crate::embedded::{InterruptedRun, StoreReader, Stores, until_at_rest};
+use crate::embedded::{InterruptedRun, StoreReader, Stores, WorkerSlot, until_at_rest};
 
 /// Tells how to resume the newest interrupted run of a pipeline, whose new run is about to start.
 pub(super) async fn note_interrupted(
@@ -46,7 +46,10 @@ pub(super) async fn resume(
     let records = StoreReader::read(stores.clone()).await?;
     let wanted = match run {
         Some(text) => Some(records.find(text).await?),
-        None => newest_interrupted(&records, pipeline.as_deref()).await?.map(|it| it.run()),
+        None => match dying_run(order, handle, pipeline.as_deref()) {
+            Some(dying) => Some(dying),
+            None => newest_interrupted(&records, pipeline.as_deref()).await?.map(|it| it.run()),
+        },
     };
     let Some(run) = wanted else { return nothing_to_resume(order, &records, pipeline).await };
     until_at_rest(handle, run).await;
@@ -59,6 +62,24 @@ pub(super) async fn resume(
     let records = StoreReader::read(stores.clone()).await?;
     let summary = records.summary(run).await?.ok_or_else(|| no_such_run(run))?;
     Ok(BegunRun::Followed(Box::new(FollowedRun { summary, from: records.position })))
+}
+
+/// The newest run whose process has ended, while its guard still ends the steps: it is interrupted in a moment.
+fn dying_run(
+    order: &LocalRunOptions,
+    handle: &NodeHandle,
+    pipeline: Option<&str>,
+) -> Option<RunId> {
+    let folder = order.store.as_deref()?;
+    handle.views().look(|view| {
+        let open = view.engine.runs().filter(|run| !run.status.is_at_rest());
+        let wanted = open.filter(|run| pipeline.is_none_or(|it| it == run.pipeline()));
+        let dying = wanted.filter(|run| {
+            let owner = run.owner.map(|owner| owner.worker);
+            owner.is_some_and(|worker| WorkerSlot::has_lost_its_process(folder, worker))
+        });
+        dying.map(|run| run.id).max()
+    })
 }
 
 /// The newest interrupted run that can be resumed, of one pipeline or of any.
