@@ -74,7 +74,7 @@ stage_lint() {
 # Each crate alone, and the library with each of its features: one feature can hide that another one does not compile.
 stage_features() {
     local crate features
-    for crate in core net store link worker controller; do
+    for crate in core net store link worker controller macros testkit; do
         cargo check -q -p "windlass-$crate"
     done
     for crate in core net link; do
