@@ -85,15 +85,8 @@ impl ControllerStatus {
 /// `GET /cluster`
 pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<ClusterDescription> {
     let how = api.handle.views().look(ControllerStatus::of);
-    // No other controller can lead an exclusive store.
-    let role = match api.mode {
-        ControllerMode::Exclusive => ControllerRole::Leader,
-        ControllerMode::Shared if how.leads => ControllerRole::Leader,
-        ControllerMode::Shared => ControllerRole::Standby,
-        ControllerMode::ReadOnlyReplica => ControllerRole::Observer,
-    };
     Json(ClusterDescription {
-        role: AsWord(role),
+        role: AsWord(role(api.mode, how.leads)),
         leader: how.led_by.map(|CurrentLeader { node, address }| ClusterLeader { node, address }),
         term: how.term.0,
         position: how.position.0,
@@ -103,4 +96,14 @@ pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<ClusterDescription
         protocol: PROTOCOL,
         advertise: api.identity.advertise.clone(),
     })
+}
+
+const fn role(mode: ControllerMode, leads: bool) -> ControllerRole {
+    match mode {
+        // No other controller can lead an exclusive store.
+        ControllerMode::Exclusive => ControllerRole::Leader,
+        ControllerMode::Shared if leads => ControllerRole::Leader,
+        ControllerMode::Shared => ControllerRole::Standby,
+        ControllerMode::ReadOnlyReplica => ControllerRole::Observer,
+    }
 }

@@ -108,12 +108,17 @@ impl SpanExporter {
         };
         match self.client.call(ask, WITHIN).await {
             Ok(answered) => Ok(rejected(&answered.body)),
-            // OTLP allows another attempt after these statuses only.
-            Err(HttpCallError::Refused(problem)) if !matches!(problem.status, 429 | 502 | 504) => {
-                Err(SpanExportError::Permanent)
-            }
-            Err(_) => Err(SpanExportError::Retryable),
+            Err(error) if may_retry(&error) => Err(SpanExportError::Retryable),
+            Err(_) => Err(SpanExportError::Permanent),
         }
+    }
+}
+
+/// OTLP allows another attempt after these statuses only.
+const fn may_retry(error: &HttpCallError) -> bool {
+    match error {
+        HttpCallError::Refused(problem) => matches!(problem.status, 429 | 502 | 504),
+        HttpCallError::Unreachable { .. } | HttpCallError::NotLeader { .. } => true,
     }
 }
 

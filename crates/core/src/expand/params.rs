@@ -20,10 +20,8 @@ pub(super) fn params(
     let unknowns = given.keys().filter(|name| !declared.contains(&***name));
     problems.extend(unknowns.take(UNKNOWN_MAX).map(|name| unknown(pipeline, name)));
     let values = pipeline.params.iter().map(|param| {
-        let value = match given.get(&param.name.value) {
-            Some(text) => given_value(param, text),
-            None => default_value(param),
-        };
+        let given = given.get(&param.name.value);
+        let value = given.map_or_else(|| default_value(param), |text| given_value(param, text));
         let value = value.unwrap_or_else(|problem| {
             problems.push(*problem);
             Value::Null

@@ -167,14 +167,14 @@ fn number(rest: &str) -> Result<(ExprTokenKind<'_>, usize), ExprError> {
     let length = 1 + rest[1..].find(|c| !part(c)).unwrap_or(rest.len() - 1);
     let text = &rest[..length];
     let refused = |what: String| ExprError::new(code::EXPRESSION, 0..length, what);
-    let Some(number) = decimal(text) else {
+    let number = decimal(text).ok_or_else(|| {
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(refused(format!("the number `{text}` is too large"))
-                .help(format!("write \"{text}\" to compare strings")));
+            let error = refused(format!("the number `{text}` is too large"));
+            return error.help(format!("write \"{text}\" to compare strings"));
         }
-        return Err(refused(format!("`{text}` is not a number"))
-            .help(format!("write a number as `12` or `1.5`, or quote a string: \"{text}\"")));
-    };
+        let help = format!("write a number as `12` or `1.5`, or quote a string: \"{text}\"");
+        refused(format!("`{text}` is not a number")).help(help)
+    })?;
     let shortest = spelling(&number);
     if shortest != text {
         return Err(refused(format!("the number `{text}` would become {shortest}")).help(format!(

@@ -25,6 +25,7 @@
 //! [`WorkerSession`] is the worker's end, [`PlainWorkerSession`] that of a worker that sends plain requests instead, [`LeaderSession`] the
 //! leader's; the engine does what follows from the exchange.
 
+mod contact_deadline;
 mod exchange_pace;
 mod executor_queue;
 mod held_lease;
@@ -36,6 +37,7 @@ mod registration;
 mod stop_order;
 mod worker_session;
 
+pub use contact_deadline::{ContactDeadline, safety_margin};
 pub use exchange_pace::{ExchangePace, PaceSettings, PeerWorkers};
 pub use leader_session::{ExchangeArrival, LeaderSession};
 pub use message::{
@@ -48,6 +50,4 @@ pub use registration::{
     FormerLifeProof, PROVEN_LIVES_MAX, RegisterReply, RegisterRequest, WorkerLocality,
 };
 pub use stop_order::{StopMode, StopOrder, StopReason};
-pub use worker_session::{
-    ContactDeadline, SessionAction, SessionConfig, WorkerSession, safety_margin,
-};
+pub use worker_session::{SessionAction, SessionConfig, WorkerSession};

@@ -7,13 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::contact_deadline::safety_margin;
 use super::message::{
     Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, InFlightLease, LeaseGrant,
     LeasePhase, LeaseRef, OutcomeVerdict, WorkerRefusal,
 };
 use super::plain_lease::PlainLease;
 use super::stop_order::StopReason;
-use super::worker_session::safety_margin;
 use crate::id::{Fence, Incarnation, Seq, Term, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted_bugs::{PlantedBug, PlantedBugs};

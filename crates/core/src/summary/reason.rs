@@ -143,25 +143,29 @@ impl RunSummary {
 
 /// Describes an exit code. A shell and the guard report a signal as 128 plus its number.
 fn exit_phrase(code: i32) -> String {
-    let signal = match code - 128 {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        _ => match code {
-            126 => return "exit 126, not executable".to_owned(),
-            127 => return "exit 127, command not found".to_owned(),
-            _ => return format!("exit {code}"),
-        },
-    };
-    format!("exit {code}, {signal}")
+    match (code, signal_name(code - 128)) {
+        (126, _) => "exit 126, not executable".to_owned(),
+        (127, _) => "exit 127, command not found".to_owned(),
+        (_, Some(signal)) => format!("exit {code}, {signal}"),
+        (_, None) => format!("exit {code}"),
+    }
+}
+
+const fn signal_name(number: i32) -> Option<&'static str> {
+    match number {
+        1 => Some("SIGHUP"),
+        2 => Some("SIGINT"),
+        3 => Some("SIGQUIT"),
+        4 => Some("SIGILL"),
+        6 => Some("SIGABRT"),
+        8 => Some("SIGFPE"),
+        9 => Some("SIGKILL"),
+        11 => Some("SIGSEGV"),
+        13 => Some("SIGPIPE"),
+        14 => Some("SIGALRM"),
+        15 => Some("SIGTERM"),
+        _ => None,
+    }
 }
 
 const fn stop_phrase(why: StopReason) -> &'static str {

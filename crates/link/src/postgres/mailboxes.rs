@@ -167,8 +167,8 @@ impl PostgresMailboxes {
             number(sql_limit(MAILBOX_BYTES_MAX)),
         ];
         let rows = self.ask(&self.calls, statements::SEND, parameters).await?;
-        let put = rows.first().map_or(0, |row| row.get::<_, i64>(0));
-        if usize::try_from(put).unwrap_or(0) < many {
+        let sent = rows.first().map_or(0, |row| row.get::<_, i64>(0));
+        if usize::try_from(sent).unwrap_or(0) < many {
             let reason = "one of the mailboxes has no reader".to_owned();
             return Err(MailboxError::Full { place: self.place(), reason });
         }

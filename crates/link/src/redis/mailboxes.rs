@@ -282,15 +282,18 @@ impl RedisMailboxes {
             Some(RespValue::List(letters)) => letters,
             _ => Vec::new(),
         };
-        let bytes = |value| match value {
-            RespValue::Bytes(bytes) => Some(bytes),
-            _ => None,
-        };
-        Ok(first.into_iter().chain(rest).filter_map(bytes).collect())
+        Ok(first.into_iter().chain(rest).filter_map(bytes_of).collect())
     }
 }
 
 /// Builds the command that runs a script.
+fn bytes_of(value: RespValue) -> Option<Vec<u8>> {
+    match value {
+        RespValue::Bytes(bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
 fn eval<'a>(script: &'a str, keys: &'a [Vec<u8>; 2], arguments: &[&'a [u8]]) -> RedisCommand<'a> {
     let mut request = vec![b"EVAL".as_slice(), script.as_bytes(), b"2", &keys[0], &keys[1]];
     request.extend_from_slice(arguments);

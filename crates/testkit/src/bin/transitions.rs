@@ -74,23 +74,28 @@ fn spliced(text: &str, table: &str) -> Result<String, String> {
 fn table() -> String {
     let mut text = "| status | change | becomes |\n|---|---|---|\n".to_owned();
     for status in StepStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
-        let mut rows: Vec<(String, Vec<String>)> = Vec::new();
-        for change in StepChange::ALL {
-            let Ok(next) = next_status(status, change) else { continue };
-            let what = described(change);
-            match rows.last_mut().filter(|(last, _)| *last == what) {
-                Some((_, becomes)) => becomes.push(next.to_string()),
-                None => rows.push((what, vec![next.to_string()])),
-            }
-        }
         let row = |(what, becomes): (String, Vec<String>)| {
             format!("| {status} | {what} | {} |\n", becomes.join(", "))
         };
-        text.extend(rows.into_iter().map(row));
+        text.extend(changes_of(status).into_iter().map(row));
     }
     let ends = StepStatus::ALL.into_iter().filter(|status| status.is_terminal());
     let ends: Vec<String> = ends.map(|status| status.to_string()).collect();
     text + &format!("| {} | nothing: an end absorbs | itself |\n", ends.join(", "))
+}
+
+/// The changes of a status in words, and the statuses that each of them leads to.
+fn changes_of(status: StepStatus) -> Vec<(String, Vec<String>)> {
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for change in StepChange::ALL {
+        let Ok(next) = next_status(status, change) else { continue };
+        let what = described(change);
+        match rows.last_mut().filter(|(last, _)| *last == what) {
+            Some((_, becomes)) => becomes.push(next.to_string()),
+            None => rows.push((what, vec![next.to_string()])),
+        }
+    }
+    rows
 }
 
 /// The change's name in code without what it carries, and its meaning.

@@ -161,21 +161,23 @@ impl PlainWorker {
             PlainState::Away => None,
             PlainState::Joins => Some(PlainRequest::Register),
             PlainState::Leaves => Some(PlainRequest::Goodbye(self.steps.keys().copied().collect())),
-            PlainState::Works => {
-                if self.next_heartbeat_at <= now {
-                    // A heartbeat without a list ends what is past its timeout at once, and frees its locks.
-                    let must_list =
-                        |step: &PlainStep| step.stops_on_lost_contact && step.timeout.is_some();
-                    let lists = self.rng.chance(750) || self.steps.values().any(must_list);
-                    return Some(PlainRequest::Heartbeat(lists.then(|| self.known())));
-                }
-                if let Some(report) = self.reports.iter().find(|report| report.due <= now) {
-                    return Some(PlainRequest::Complete(report.lease, report.outcome));
-                }
-                let claims = self.claims_at <= now && self.steps.len() < slots;
-                claims.then_some(PlainRequest::Claim(self.claim))
+            PlainState::Works if self.next_heartbeat_at <= now => {
+                // A heartbeat without a list ends what is past its timeout at once, and frees its locks.
+                let must_list =
+                    |step: &PlainStep| step.stops_on_lost_contact && step.timeout.is_some();
+                let lists = self.rng.chance(750) || self.steps.values().any(must_list);
+                Some(PlainRequest::Heartbeat(lists.then(|| self.known())))
             }
+            PlainState::Works => self.next_report_or_claim(now, slots),
         }
+    }
+
+    fn next_report_or_claim(&self, now: u64, slots: usize) -> Option<PlainRequest> {
+        if let Some(report) = self.reports.iter().find(|report| report.due <= now) {
+            return Some(PlainRequest::Complete(report.lease, report.outcome));
+        }
+        let claims = self.claims_at <= now && self.steps.len() < slots;
+        claims.then_some(PlainRequest::Claim(self.claim))
     }
 
     fn is_answered(&mut self, number: u64) -> Option<PlainRequest> {

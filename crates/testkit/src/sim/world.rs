@@ -199,11 +199,7 @@ impl<'a> SimWorld<'a> {
                 break;
             }
             if at > self.schedule.heals_at + LIVENESS_BOUND || self.events > EVENTS_MAX {
-                let (stuck, why) = (self.witness.unfinished(), self.why_stuck());
-                let missing = self.missing().join(", ");
-                let detail =
-                    format!("not ended long after the last fault: {missing}; {stuck}; {why}");
-                self.fail("L1 liveness", detail);
+                self.fail_as_stuck();
                 break;
             }
         }
@@ -213,6 +209,13 @@ impl<'a> SimWorld<'a> {
     }
 
     /// Returns the leading engine's explanation of the first open step.
+    fn fail_as_stuck(&mut self) {
+        let (stuck, why) = (self.witness.unfinished(), self.why_stuck());
+        let missing = self.missing().join(", ");
+        let detail = format!("not ended long after the last fault: {missing}; {stuck}; {why}");
+        self.fail("L1 liveness", detail);
+    }
+
     fn why_stuck(&self) -> String {
         let engine = self.leaders.iter().find_map(LeaderNode::settled_engine);
         let open = self.witness.open_steps();

@@ -1,9 +1,9 @@
 //! The shape of files: length, first line, position in the tree.
 
-use windlass_testkit::house::{function_length, is_function};
+use windlass_testkit::house::{HouseMeasures, RepositoryFile, function_length, is_function};
 
 use crate::source::{has_word, lines_where, words_in};
-use crate::{complain, hold};
+use crate::{complain, hold, planted_file, repository};
 
 const BANNED: &str = "FIXME XXX todo! unimplemented! simply Simply";
 /// Folders in which each source file is a module of another.
@@ -31,6 +31,22 @@ fn functions_are_short() {
             is_function(line) && function_length(from_here) > 50
         })
     });
+}
+
+/// Single files and functions can be longer; this keeps the whole from growing. `house` prints the measures.
+#[test]
+fn nine_of_ten_files_and_functions_are_short() {
+    let too_long = |files: &[RepositoryFile]| {
+        let measures = HouseMeasures::of(files, "");
+        (measures.files.p90 > 250, measures.functions.p90 > 20, measures)
+    };
+    let long_file = planted_file("crates/a/src/b.rs", &"//! Page.\n".repeat(251));
+    assert!(too_long(&[long_file]).0, "the rule accepts a file of 251 lines");
+    let long_function = format!("fn b() {{\n{}}}\n", "    c();\n".repeat(19));
+    let long_function = planted_file("crates/a/src/b.rs", &long_function);
+    assert!(too_long(&[long_function]).1, "the rule accepts a function of 21 lines");
+    let (files, functions, measures) = too_long(&repository());
+    assert!(!files && !functions, "more than a tenth is longer than 250 and 20 lines:\n{measures}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
@@ -16,7 +16,9 @@ use windlass_core::time::Time;
 
 use super::entry::GuardChild;
 use super::frame::{FrameInbox, FrameOutbox, SocketRead};
-use super::guard_protocol::{GuardEvent, GuardRequest, SpawnFailure, SpawnFailureCause, StepExit};
+use super::guard_protocol::{
+    GuardEvent, GuardRequest, SpawnFailure, SpawnFailureCause, SpawnOrder, StepExit,
+};
 use super::handle::GuardLinkCommand;
 use super::lifeline::GuardLifeline;
 use super::spawn::GuardMark;
@@ -178,16 +180,18 @@ impl GuardLink {
             }
             // Only an order to spawn a step can be too large.
             GuardLinkCommand::Tell(request) => drop(self.outbox.push(&request, None)),
-            GuardLinkCommand::Spawn(order, output, step) => {
-                let fence = order.fence;
-                match self.outbox.push(&GuardRequest::Spawn(order), Some(output)) {
-                    Ok(()) => drop(self.steps.insert(fence, step)),
-                    Err(error) => {
-                        let cause = SpawnFailureCause::NotExecutable;
-                        let text = format!("cannot start a step: {error}");
-                        mark_never_ran(&step, StepExit::NotSpawned(SpawnFailure { cause, text }));
-                    }
-                }
+            GuardLinkCommand::Spawn(order, output, step) => self.spawn(order, output, step),
+        }
+    }
+
+    fn spawn(&mut self, order: SpawnOrder, output: OwnedFd, step: watch::Sender<GuardedStepState>) {
+        let fence = order.fence;
+        match self.outbox.push(&GuardRequest::Spawn(order), Some(output)) {
+            Ok(()) => drop(self.steps.insert(fence, step)),
+            Err(error) => {
+                let cause = SpawnFailureCause::NotExecutable;
+                let text = format!("cannot start a step: {error}");
+                mark_never_ran(&step, StepExit::NotSpawned(SpawnFailure { cause, text }));
             }
         }
     }

@@ -122,12 +122,15 @@ impl PlainWorkerProxy {
         }
         let step = self.next(api).await?;
         if let Some(request) = request {
-            self.answers.retain(|known| known.request != request);
-            self.answers.truncate(ANSWERS_MAX - 1);
-            self.answers
-                .push_front(ClaimAnswer { request: request.to_owned(), step: step.clone() });
+            self.remember_answer(ClaimAnswer { request: request.to_owned(), step: step.clone() });
         }
         Ok(step.map(|(_, offer)| offer))
+    }
+
+    fn remember_answer(&mut self, answer: ClaimAnswer) {
+        self.answers.retain(|known| known.request != answer.request);
+        self.answers.truncate(ANSWERS_MAX - 1);
+        self.answers.push_front(answer);
     }
 
     async fn next(&mut self, api: &Api) -> Result<Option<(Fence, PlainOfferBody)>, ApiError> {

@@ -79,10 +79,8 @@ impl<'a> PathChecker<'a> {
             }
             "matrix" => self.axis_problem(read, rest),
             "steps" if place == ExprPlace::MatrixAxis || place == ExprPlace::PlanSetting => {
-                Some(too_late_problem(
-                    read,
-                    "this setting is decided when the plan is made, before any step has run",
-                ))
+                let why = "this setting is decided when the plan is made, before any step has run";
+                Some(too_late_problem(read, why))
             }
             "steps" => self.step_path_problem(read, rest),
             "run" if place != ExprPlace::StepWork => {
@@ -306,22 +304,16 @@ fn run_path_problem(read: &SpannedPath, rest: &[String]) -> Option<Problem> {
 fn not_a_need(read: &SpannedPath, here: &StepDecl, other: &StepDecl) -> Problem {
     let (name, other) = (&here.name.value, &other.name.value);
     if name == other {
-        return path_problem(
-            ProblemCode::NotANeed,
-            read,
-            format!("`{name}` cannot read its own result"),
-        )
-        .help("only steps that need it can read its outputs");
+        let title = format!("`{name}` cannot read its own result");
+        return path_problem(ProblemCode::NotANeed, read, title)
+            .help("only steps that need it can read its outputs");
     }
     let mut needs: Vec<&str> = here.needs.iter().map(|need| &*need.step.value).collect();
     needs.push(other);
     let list =
         if needs.len() == 1 { needs[0].to_owned() } else { format!("[{}]", needs.join(", ")) };
-    path_problem(
-        ProblemCode::NotANeed,
-        read,
-        format!("`{name}` reads `{other}` without needing it"),
-    )
-    .label("it may not have run yet")
-    .also(here.name.span.clone(), format!("add `needs: {list}` to this step"))
+    let title = format!("`{name}` reads `{other}` without needing it");
+    path_problem(ProblemCode::NotANeed, read, title)
+        .label("it may not have run yet")
+        .also(here.name.span.clone(), format!("add `needs: {list}` to this step"))
 }

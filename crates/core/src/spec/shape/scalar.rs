@@ -150,18 +150,13 @@ fn bad_idempotency_key(
     wrong: impl FnOnce() -> Problem,
 ) -> Option<Problem> {
     if BOOLEAN_WORDS.contains(&text) {
-        return Some(
-            wrong().help("write a key; every run with the same key reuses the recorded success"),
-        );
+        let help = "write a key; every run with the same key reuses the recorded success";
+        return Some(wrong().help(help));
     }
     let unfit = text.trim_start_matches("./").is_empty() || !is_displayable(text);
     unfit.then(|| {
-        Problem::new(
-            ProblemCode::BadName,
-            node.span.clone(),
-            format!("{} is not a valid key", quoted(text)),
-        )
-        .help(format!(
+        let title = format!("{} is not a valid key", quoted(text));
+        Problem::new(ProblemCode::BadName, node.span.clone(), title).help(format!(
             "a key has 1 to {NAME_MAX} bytes, without line breaks and control characters"
         ))
     })

@@ -5,8 +5,8 @@ use windlass_core::expand::ExpandedPipeline;
 use windlass_core::expr::Expression;
 use windlass_core::plan::{LockOrder, OnLostContact, PinTarget, RetryOn, StatusCondition};
 use windlass_core::spec::{
-    ActionDecl, LockRef, NeedRef, NodeFilter, ParamDecl, ParamKind, PipelineDecl, RetryDecl,
-    Spanned, SpannedCondition, SpannedSetting, StepDecl, StepSettings, VariableDecl,
+    ActionDecl, LockRef, NeedRef, NodeFilter, ParamDecl, PipelineDecl, RetryDecl, Spanned,
+    SpannedCondition, SpannedSetting, StepDecl, StepSettings, VariableDecl,
 };
 
 use super::expanded_matrix::matrix;
@@ -105,12 +105,7 @@ fn settings(
 fn named_param(param: &ParamDecl, expanded: &ExpandedPipeline) -> (String, OrderedDocument) {
     let mut map = DocumentEntries::default();
     map.some("about", param.about.as_ref().map(OrderedDocument::text));
-    let kind = match param.kind {
-        ParamKind::String => "string",
-        ParamKind::Number => "number",
-        ParamKind::Boolean => "boolean",
-    };
-    map.put("type", OrderedDocument::text(kind));
+    map.put("type", OrderedDocument::text(param.kind.word()));
     let choices = param.choices.iter().map(|choice| OrderedDocument::text(&*choice.value));
     map.some(
         "choose",

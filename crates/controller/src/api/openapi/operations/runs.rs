@@ -54,30 +54,24 @@ fn of_runs() -> Vec<OpenApiOperation> {
 }
 
 fn of_events() -> Vec<OpenApiOperation> {
+    const EVENTS: &str = "Events, oldest first; a stream if `accept` asks for it";
     let stream = "text/event-stream";
     vec![
         run_part(get("/runs/{run}/events", "Get the events of a run after a position"))
             .query::<RunEventsQuery>()
-            .answers::<Vec<EventJson>>(
-                200,
-                "Events, oldest first; a stream if `accept` asks for it",
-            )
+            .answers::<Vec<EventJson>>(200, EVENTS)
             .answers_text(200, "", stream)
             .answers_bytes(200, "", EVENTS_TYPE)
             .refuses(&["not_leader", "too_many_streams"]),
         get("/events", "Get the events of the cluster, after a position or from now on")
             .query::<EventsQuery>()
-            .answers::<Vec<EventJson>>(
-                200,
-                "Events, oldest first; a stream if `accept` asks for it",
-            )
+            .answers::<Vec<EventJson>>(200, EVENTS)
             .answers_text(200, "", stream)
             .refuses(&["gone", "too_many_streams"]),
     ]
 }
 
 fn of_logs() -> Vec<OpenApiOperation> {
-    let bytes = "application/octet-stream";
     vec![
         run_part(get("/runs/{run}/logs", "List the logs of a run"))
             .answers::<Vec<LogEntryBody>>(200, "The logs"),
@@ -87,15 +81,20 @@ fn of_logs() -> Vec<OpenApiOperation> {
             .query::<LogSearchQuery>()
             .answers::<LogSearchBody>(200, "The lines, and the limit that ended the search")
             .refuses(&["no_such_step", "not_leader"]),
-        run_part(get("/runs/{run}/logs/{step}/{attempt}/{delivery}", "Get bytes of a log"))
-            .part::<u32>("step", "The index of the step in the plan")
-            .part::<u16>("attempt", "The attempt number")
-            .part::<u16>("delivery", "The delivery number within the attempt")
-            .query::<LogBytesQuery>()
-            .answers_bytes(200, "At most 1 MiB", bytes)
-            .answers_bytes(206, "The requested `range`, at most 1 MiB", bytes)
-            .refuses(&["no_such_range"]),
+        of_log_bytes(),
     ]
+}
+
+fn of_log_bytes() -> OpenApiOperation {
+    let bytes = "application/octet-stream";
+    run_part(get("/runs/{run}/logs/{step}/{attempt}/{delivery}", "Get bytes of a log"))
+        .part::<u32>("step", "The index of the step in the plan")
+        .part::<u16>("attempt", "The attempt number")
+        .part::<u16>("delivery", "The delivery number within the attempt")
+        .query::<LogBytesQuery>()
+        .answers_bytes(200, "At most 1 MiB", bytes)
+        .answers_bytes(206, "The requested `range`, at most 1 MiB", bytes)
+        .refuses(&["no_such_range"])
 }
 
 fn changes() -> Vec<OpenApiOperation> {
