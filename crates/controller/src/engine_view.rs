@@ -237,8 +237,8 @@ impl SharedView {
     }
 
     /// Sets the leader lease, which decides whether this node leads. Authorization depends on it.
-    pub(super) fn set_leads(&self, belief: Option<LeaderLeaseStatus>) {
-        self.write().lease_status = belief;
+    pub(super) fn set_leads(&self, status: Option<LeaderLeaseStatus>) {
+        self.write().lease_status = status;
         self.access.send_replace(());
     }
 

@@ -23,7 +23,7 @@ const TICK: Span = Span::millis(1);
 /// A leader's lease and the task that renews it. Dropping it ends the renewals.
 #[derive(Debug)]
 pub(super) struct LeaderLeaseTask {
-    belief: LeaderLeaseStatus,
+    lease_status: LeaderLeaseStatus,
     renewal: JoinHandle<()>,
 }
 
@@ -61,25 +61,25 @@ impl LeaderLeaseTask {
         clock: ProcessClock,
     ) -> Self {
         let held = LeaderLease::won(won.lasts, asked_at, clock.now());
-        let (tenure, belief) = LeaderLeaseStatus::new(held, clock);
+        let (tenure, lease_status) = LeaderLeaseStatus::new(held, clock);
         let renewal =
             LeaderLeaseRenewal { journal: Arc::clone(journal), term: won.term, clock, tenure };
-        Self { belief, renewal: tokio::spawn(renewal.run(held)) }
+        Self { lease_status, renewal: tokio::spawn(renewal.run(held)) }
     }
 
     /// Returns the status, for readers.
     pub(super) const fn status(&self) -> &LeaderLeaseStatus {
-        &self.belief
+        &self.lease_status
     }
 
     /// Whether the leader may still act as such.
     pub(super) fn lasts(&self) -> bool {
-        self.belief.lasts()
+        self.lease_status.lasts()
     }
 
     /// Waits until the lease is no longer valid.
     pub(super) async fn expired(&mut self) {
-        let LeaderLeaseStatus { tenure, clock } = &mut self.belief;
+        let LeaderLeaseStatus { tenure, clock } = &mut self.lease_status;
         loop {
             let held = *tenure.borrow_and_update();
             let Some(held) = held.filter(|held| held.is_valid(clock.now())) else { return };

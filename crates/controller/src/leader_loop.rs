@@ -131,23 +131,23 @@ impl<'a> LeaderLoop<'a> {
         let proven = won.proven(&engine, seen_for);
         let (ttl, own) = (node.config.ttl, node.config.own);
         let is_shared = won.leadership.lasts.is_some();
-        let office = WonTerm { term, head, ttl, generation, own, history, is_shared, proven };
+        let won_term = WonTerm { term, head, ttl, generation, own, history, is_shared, proven };
         let luck = RandomState::new();
-        let (leader, effects) = take_over(engine, office, now, luck.hash_one(0))?;
+        let (leader, effects) = take_over(engine, won_term, now, luck.hash_one(0))?;
         if effects.is_empty() {
             // Only a refused takeover decides nothing.
             let interval = node.config.engine.interval;
             let what = format!("leases of {ttl} and exchanges every {interval:?} under {term}");
             return Err(NodeError::Refused(what).into());
         }
-        let trust =
+        let lease_handle =
             LeaderLeaseTask::begin(&node.journal, &won.leadership, won.asked_at, node.config.clock);
         let mut lead = Self {
             node,
             leader,
             clock: JournalClock::starting_at(now),
             began: Instant::now(),
-            lease: trust,
+            lease: lease_handle,
             append: AppendInFlight::Idle,
             append_began: None,
             pause: PAUSE_MIN,
@@ -427,10 +427,10 @@ impl Drop for LeaderLoop<'_> {
 /// Creates a machine that takes over, and returns its effects. This can panic like any other decision.
 fn take_over(
     engine: Engine,
-    office: WonTerm,
+    won_term: WonTerm,
     now: Time,
     luck: u64,
 ) -> Result<(Leader<AnswerRecipient>, Vec<LeaderEffect<AnswerRecipient>>), TermEnd> {
-    catch_unwind(AssertUnwindSafe(|| Leader::take_over(engine, office, now, luck)))
+    catch_unwind(AssertUnwindSafe(|| Leader::take_over(engine, won_term, now, luck)))
         .map_err(|_| TermEnd::Panicked { hope: false })
 }

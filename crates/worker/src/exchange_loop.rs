@@ -87,7 +87,7 @@ pub(super) struct WorkerExchangeLoop<'a> {
 }
 
 impl<'a> WorkerExchangeLoop<'a> {
-    pub(super) fn begin(worker: &'a WorkerRuntime, told: &RegisterReply) -> Self {
+    pub(super) fn begin(worker: &'a WorkerRuntime, reply: &RegisterReply) -> Self {
         let config = SessionConfig {
             worker: worker.register.worker,
             incarnation: worker.register.incarnation,
@@ -105,7 +105,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         let attempts = OpenAttempts::new(Arc::clone(&worker.executor), pace.queue_limits());
         Self {
             worker,
-            session: WorkerSession::new(config, told),
+            session: WorkerSession::new(config, reply),
             exchanges: JoinSet::new(),
             pace,
             began: Instant::now(),
@@ -174,7 +174,7 @@ impl<'a> WorkerExchangeLoop<'a> {
         {
             return Some(self.on_refused(refusal));
         }
-        let told = || {
+        let is_acknowledged = || {
             self.session.unfinished_leases() == 0
                 && self.session.unacknowledged_outcomes().is_empty()
         };
@@ -182,11 +182,11 @@ impl<'a> WorkerExchangeLoop<'a> {
             ExchangeLoopStage::Works => None,
             ExchangeLoopStage::Drains => {
                 let waited = self.drains_until().is_some_and(|until| until <= Instant::now());
-                (told() || waited).then_some(Ok(ExchangeLoopEnd::Done))
+                (is_acknowledged() || waited).then_some(Ok(ExchangeLoopEnd::Done))
             }
             ExchangeLoopStage::KillsAll { by, alone } => {
                 let alone_now = alone || self.is_unreached;
-                let over = if alone_now { self.attempts.is_empty() } else { told() };
+                let over = if alone_now { self.attempts.is_empty() } else { is_acknowledged() };
                 if !over && Instant::now() < by {
                     return None;
                 }

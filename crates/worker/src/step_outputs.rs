@@ -204,11 +204,11 @@ mod tests {
 
     #[test]
     fn unreadable_output_is_reported_with_its_line() {
-        let told = |text| parse(text).expect_err("it is wrong").to_string();
-        insta::assert_snapshot!(told("a=1\nhello world"), @r#"line 2 of $WINDLASS_OUTPUT is not `name=value`, `name:=json` or `name<<END`: "hello world""#);
-        insta::assert_snapshot!(told("a:={"), @"line 1 of $WINDLASS_OUTPUT: the value of `a` is not JSON: EOF while parsing an object at line 1 column 1");
-        insta::assert_snapshot!(told("a<<END\n1"), @"line 1 of $WINDLASS_OUTPUT begins `a<<END`, and no line is `END`");
-        insta::assert_snapshot!(told("1=2"), @r#"line 1 of $WINDLASS_OUTPUT is not `name=value`, `name:=json` or `name<<END`: "1=2""#);
+        let error_of = |text| parse(text).expect_err("it is wrong").to_string();
+        insta::assert_snapshot!(error_of("a=1\nhello world"), @r#"line 2 of $WINDLASS_OUTPUT is not `name=value`, `name:=json` or `name<<END`: "hello world""#);
+        insta::assert_snapshot!(error_of("a:={"), @"line 1 of $WINDLASS_OUTPUT: the value of `a` is not JSON: EOF while parsing an object at line 1 column 1");
+        insta::assert_snapshot!(error_of("a<<END\n1"), @"line 1 of $WINDLASS_OUTPUT begins `a<<END`, and no line is `END`");
+        insta::assert_snapshot!(error_of("1=2"), @r#"line 1 of $WINDLASS_OUTPUT is not `name=value`, `name:=json` or `name<<END`: "1=2""#);
     }
 
     #[test]
@@ -235,16 +235,16 @@ mod tests {
         let file = folder.path().join("output");
         let masks = SecretMasks::new([("PIN", "123456"), ("KEY", "ka\"b\\c")])
             .expect("they are long enough");
-        let told = |text: &str| {
+        let masked = |text: &str| {
             std::fs::write(&file, text).expect("it can be written");
             read(&file, &[], &masks)
         };
-        let covered = told("a=x 123456\nb:=1234567\nc:=[\"ka\\\"b\\\\c\", true]\nd=ka\"b\\c");
+        let covered = masked("a=x 123456\nb:=1234567\nc:=[\"ka\\\"b\\\\c\", true]\nd=ka\"b\\c");
         let expected = json!({ "a": "x ***", "b": "***7", "c": ["***", true], "d": "***" });
         assert_eq!(covered.map(Value::Object), Ok(expected));
-        assert_eq!(told("n:={\"x123456\": 1}"), Err(StepOutputError::Secret));
+        assert_eq!(masked("n:={\"x123456\": 1}"), Err(StepOutputError::Secret));
         let far = format!("{} 123456", "x".repeat(55));
-        let error = told(&far).expect_err("it is malformed").to_string();
+        let error = masked(&far).expect_err("it is malformed").to_string();
         assert!(!error.contains("123"), "{error}");
     }
 }

@@ -112,16 +112,16 @@ impl WorkerRuntime {
             self.register.spooled.extend(memory.outcomes());
         }
         loop {
-            let Some(told) = self.join(&mut ends).await? else { return Ok(()) };
+            let Some(reply) = self.join(&mut ends).await? else { return Ok(()) };
             let RegisterRequest { worker, incarnation, .. } = self.register;
             tokio::select! {
                 () = ends.any() => return Ok(()),
                 () = self.executor.on_joined(worker, incarnation) => {}
             }
-            match WorkerExchangeLoop::begin(&self, &told).run(&mut ends).await? {
+            match WorkerExchangeLoop::begin(&self, &reply).run(&mut ends).await? {
                 ExchangeLoopEnd::Done => return Ok(()),
                 ExchangeLoopEnd::Forgotten { spooled } => {
-                    self.begin_new_life()?;
+                    self.begin_new_incarnation()?;
                     self.register.spooled = spooled;
                 }
             }
@@ -146,12 +146,12 @@ impl WorkerRuntime {
             // A controller that does not lead will soon know the leader.
             let mut soon = !self.register.spooled.is_empty();
             match registered {
-                Ok(Ok(told)) => {
+                Ok(Ok(reply)) => {
                     self.register.spooled.clear();
                     if let Some(memory) = &self.membership {
                         memory.forget_outcomes();
                     }
-                    return Ok(Some(told));
+                    return Ok(Some(reply));
                 }
                 Ok(Err(refusal)) => return Err(WorkerError::Refused(refusal)),
                 Err(LinkError::Revoked(_)) => {
@@ -189,10 +189,10 @@ impl WorkerRuntime {
     }
 
     /// Begins another incarnation of this process: nothing of the one before is left.
-    fn begin_new_life(&mut self) -> Result<(), WorkerError> {
+    fn begin_new_incarnation(&mut self) -> Result<(), WorkerError> {
         let before = self.register.incarnation;
         let again = match &self.membership {
-            Some(memory) => memory.lives().begin_another(Time::from_millis(0))?,
+            Some(memory) => memory.incarnations().begin_another(Time::from_millis(0))?,
             None => (Incarnation(before.0 + 1), FormerLifeProof::ProvenDead(vec![before])),
         };
         (self.register.incarnation, self.register.former) = again;

@@ -17,7 +17,7 @@ type RefusalPrinter = dyn Fn(&str) + Send + Sync;
 #[derive(Default)]
 pub(super) struct RefusalLog {
     tell: Option<Box<RefusalPrinter>>,
-    told: Mutex<LoggedRefusal>,
+    logged: Mutex<LoggedRefusal>,
 }
 
 /// The last line.
@@ -25,39 +25,39 @@ pub(super) struct RefusalLog {
 struct LoggedRefusal {
     at: Option<Time>,
     /// Refusals since that line.
-    untold: u64,
+    unlogged: u64,
 }
 
 impl RefusalLog {
     pub(super) fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { tell: Some(Box::new(tell)), told: Mutex::default() }
+        Self { tell: Some(Box::new(tell)), logged: Mutex::default() }
     }
 
     /// Records a request from this address that was answered with 401 or 403.
     pub(super) fn note(&self, now: Time, address: IpAddr, status: StatusCode) {
         let Some(tell) = &self.tell else { return };
-        let mut told = self.told();
-        if told.at.is_some_and(|at| now < at + EVERY) {
-            told.untold += 1;
+        let mut logged = self.logged();
+        if logged.at.is_some_and(|at| now < at + EVERY) {
+            logged.unlogged += 1;
             return;
         }
-        let more = match std::mem::take(&mut told.untold) {
+        let more = match std::mem::take(&mut logged.unlogged) {
             0 => String::new(),
             more => format!("; {more} more were refused since the last such line"),
         };
-        told.at = Some(now);
-        drop(told);
+        logged.at = Some(now);
+        drop(logged);
         tell(&format!("a request from {address} was refused ({}){more}", status.as_u16()));
     }
 
-    fn told(&self) -> MutexGuard<'_, LoggedRefusal> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn logged(&self) -> MutexGuard<'_, LoggedRefusal> {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for RefusalLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefusalLog").field("told", &self.told()).finish_non_exhaustive()
+        f.debug_struct("RefusalLog").field("told", &self.logged()).finish_non_exhaustive()
     }
 }
 

@@ -95,11 +95,11 @@ async fn forward(
     let said: Vec<(&str, &str)> = said.collect();
     match upstream.get(path, &said, WAIT_MAX).await {
         Ok(answered) => {
-            let told = ANSWERED.iter().filter_map(|name| {
+            let passed_on = ANSWERED.iter().filter_map(|name| {
                 Some((HeaderName::from_static(name), answered.headers.get(*name)?.clone()))
             });
-            let told: HeaderMap = told.collect();
-            Ok((answered.status, told, answered.body).into_response())
+            let passed_on: HeaderMap = passed_on.collect();
+            Ok((answered.status, passed_on, answered.body).into_response())
         }
         Err(HttpCallError::Refused(problem)) => Ok(refused(&problem)),
         Err(error) => {

@@ -263,16 +263,20 @@ mod tests {
             Box::pin(async { Err(error) })
         }
 
-        fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
-            self.0.unbind(epoch, epitaph)
+        fn unbind(
+            &self,
+            epoch: BindingEpoch,
+            final_status: Option<String>,
+        ) -> MailboxFuture<'_, ()> {
+            self.0.unbind(epoch, final_status)
         }
 
         fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
             self.0.binding()
         }
 
-        fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
-            self.0.send(letters)
+        fn send(&self, messages: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+            self.0.send(messages)
         }
 
         fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {

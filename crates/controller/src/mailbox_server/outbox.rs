@@ -25,29 +25,29 @@ pub(super) async fn send_all(
 ) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
     while answers.recv_many(&mut batch, BATCH_MAX).await > 0 {
-        let letters = batch.drain(..).flatten().collect();
+        let messages = batch.drain(..).flatten().collect();
         // A process that wakes up late must not renew leases in place of the next leader.
         if binding.is_valid() {
-            send(&*binding.mailboxes, letters).await;
+            send(&*binding.mailboxes, messages).await;
         }
     }
 }
 
 /// Sends messages, again for a while if need be. Messages that are not sent are lost, which the protocol allows.
-pub(super) async fn send(mailboxes: &dyn Mailboxes, letters: Vec<MailboxMessage>) {
+pub(super) async fn send(mailboxes: &dyn Mailboxes, messages: Vec<MailboxMessage>) {
     let began = Instant::now();
     while began.elapsed() < TRIED_FOR {
-        match mailboxes.send(letters.clone()).await {
+        match mailboxes.send(messages.clone()).await {
             Err(MailboxError::Unreachable { .. }) => sleep(PAUSE).await,
-            Err(_) if letters.len() > 1 => return one_by_one(mailboxes, letters).await,
+            Err(_) if messages.len() > 1 => return one_by_one(mailboxes, messages).await,
             Ok(()) | Err(_) => return,
         }
     }
 }
 
 /// One of the messages is not accepted: the mailbox of a dead worker fills up. It must not hold up the others.
-async fn one_by_one(mailboxes: &dyn Mailboxes, letters: Vec<MailboxMessage>) {
-    for letter in letters {
-        drop(mailboxes.send(vec![letter]).await);
+async fn one_by_one(mailboxes: &dyn Mailboxes, messages: Vec<MailboxMessage>) {
+    for message in messages {
+        drop(mailboxes.send(vec![message]).await);
     }
 }

@@ -130,9 +130,9 @@ impl MailboxResponder {
 
     fn cancel(&self, kill: bool) -> MailboxReply {
         let level = if kill { CancelLevel::Kill } else { CancelLevel::Stop };
-        if let Some(wishes) = &self.cancel_requests {
+        if let Some(cancels) = &self.cancel_requests {
             // If many requests wait already, one more adds nothing.
-            let _ = wishes.try_send(level);
+            let _ = cancels.try_send(level);
         }
         MailboxReply::Heard
     }

@@ -93,8 +93,8 @@ impl MailboxServer {
 
     /// Sends workers' requests to cancel the run to this channel.
     #[must_use]
-    pub fn with_cancel_channel(mut self, wishes: mpsc::Sender<CancelLevel>) -> Self {
-        self.answering.cancel_requests = Some(wishes);
+    pub fn with_cancel_channel(mut self, cancels: mpsc::Sender<CancelLevel>) -> Self {
+        self.answering.cancel_requests = Some(cancels);
         self
     }
 
@@ -124,7 +124,7 @@ impl MailboxServer {
 
     /// Answers until shutdown, or until it cannot continue.
     pub async fn run(self, mut shutdown: ShutdownReceiver) -> Result<(), MailboxServerError> {
-        let (outbox, letters) = mpsc::channel(OUTBOX_MAX);
+        let (outbox, messages) = mpsc::channel(OUTBOX_MAX);
         let mut counter = MailboxServerLoop {
             epoch: self.binding.epoch,
             reader: MailboxReader::new(self.key.clone(), MailboxId::LEADER),
@@ -139,12 +139,12 @@ impl MailboxServer {
         };
         let failed = tokio::select! {
             () = shutdown.wait() => None,
-            () = outbox::send_all(&self.binding, letters) => None,
+            () = outbox::send_all(&self.binding, messages) => None,
             error = self.binding.keep_renewed() => Some(error),
             error = counter.receive(&self.binding) => Some(error),
         };
-        let epitaph = self.final_status.read();
-        if failed.is_none() && epitaph.is_some() {
+        let final_status = self.final_status.read();
+        if failed.is_none() && final_status.is_some() {
             self.binding.is_over();
         } else {
             self.binding.mark_expired();
@@ -155,7 +155,7 @@ impl MailboxServer {
         drop(
             timeout(
                 FAREWELL_WITHIN,
-                counter.publish_final_status(&*self.binding.mailboxes, epitaph),
+                counter.publish_final_status(&*self.binding.mailboxes, final_status),
             )
             .await,
         );
@@ -184,7 +184,7 @@ impl MailboxServerLoop {
     async fn receive(&mut self, binding: &MailboxServerBinding) -> MailboxServerError {
         loop {
             match binding.mailboxes.receive(MailboxId::LEADER, RECEIVES_FOR).await {
-                Ok(letters) => letters.iter().for_each(|letter| self.take(letter)),
+                Ok(messages) => messages.iter().for_each(|message| self.take(message)),
                 // The binding decides how long this may go on.
                 Err(error) if error.is_retryable() => sleep(PAUSE).await,
                 Err(error) => return binding.failed(error),
@@ -197,8 +197,8 @@ impl MailboxServerLoop {
         }
     }
 
-    fn take(&mut self, letter: &[u8]) {
-        let (asked, ask) = match self.reader.read::<SignedMailboxRequest<MailboxRequest>>(letter) {
+    fn take(&mut self, message: &[u8]) {
+        let (asked, ask) = match self.reader.read::<SignedMailboxRequest<MailboxRequest>>(message) {
             Ok(Some(read)) => read,
             Ok(None) => return,
             Err(unread) => return self.report_unread(unread),
@@ -226,8 +226,8 @@ impl MailboxServerLoop {
             let envelope =
                 MessageEnvelope { epoch, from: MailboxId::LEADER, to: asked.from, ..asked };
             // An answer that is too large for a message is not sent; the worker can repeat its request.
-            if let Ok(letters) = envelope.seal(&key, &answer) {
-                drop(outbox.send(letters).await);
+            if let Ok(messages) = envelope.seal(&key, &answer) {
+                drop(outbox.send(messages).await);
             }
         });
     }
@@ -242,17 +242,17 @@ impl MailboxServerLoop {
     }
 
     /// Gives the place up. If everything is over, all workers get the final status.
-    async fn publish_final_status(self, mailboxes: &dyn Mailboxes, epitaph: Option<String>) {
+    async fn publish_final_status(self, mailboxes: &dyn Mailboxes, final_status: Option<String>) {
         let epoch = self.epoch;
-        drop(mailboxes.unbind(epoch, epitaph.clone()).await);
-        let Some(epitaph) = epitaph else { return };
-        let over = MailboxReply::Over(epitaph);
-        let letter = |to: &MailboxId| {
+        drop(mailboxes.unbind(epoch, final_status.clone()).await);
+        let Some(final_status) = final_status else { return };
+        let over = MailboxReply::Over(final_status);
+        let message = |to: &MailboxId| {
             let envelope = MessageEnvelope { epoch, from: MailboxId::LEADER, to: *to, number: 0 };
             envelope.seal(&self.key, &over).unwrap_or_default()
         };
-        let letters: Vec<MailboxMessage> = self.known_mailboxes.iter().flat_map(letter).collect();
-        outbox::send(mailboxes, letters).await;
+        let messages: Vec<MailboxMessage> = self.known_mailboxes.iter().flat_map(message).collect();
+        outbox::send(mailboxes, messages).await;
     }
 }
 

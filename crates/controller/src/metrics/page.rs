@@ -105,16 +105,16 @@ fn put_http(text: &mut MetricsText, traffic: &HttpTraffic) {
 
 /// Adds the metrics of the process. Those that the system does not provide are left out.
 fn put_process(text: &mut MetricsText, process: &ProcessUsage) {
-    fn told<T: Display>(value: Option<T>) -> Option<String> {
+    fn families<T: Display>(value: Option<T>) -> Option<String> {
         value.map(|it| it.to_string())
     }
-    let told = [
-        (&CPU, told(process.cpu)),
-        (&RSS, told(process.rss)),
-        (&FDS, told(process.fds)),
-        (&START, told(process.start)),
+    let families = [
+        (&CPU, families(process.cpu)),
+        (&RSS, families(process.rss)),
+        (&FDS, families(process.fds)),
+        (&START, families(process.start)),
     ];
-    for (family, value) in told {
+    for (family, value) in families {
         if let Some(value) = value {
             text.one(family, value);
         }

@@ -33,9 +33,9 @@ impl ProcessUsage {
     pub(super) fn now() -> Self {
         let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
         let fds = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
-        let told =
+        let metrics =
             Self::parse(&read("/proc/self/stat"), &read("/proc/self/status"), &read("/proc/stat"));
-        Self { fds, ..told }
+        Self { fds, ..metrics }
     }
 
     /// Parses the files `stat` and `status` of a process, and the machine's `stat`.

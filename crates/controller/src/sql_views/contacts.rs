@@ -11,7 +11,7 @@ use windlass_store::sql_views::SqlViewsDiff;
 #[derive(Debug, Default)]
 pub(super) struct ContactTimes {
     contacts: WorkerContacts,
-    told: HashMap<WorkerId, WrittenContact>,
+    last_written: HashMap<WorkerId, WrittenContact>,
 }
 
 /// The contact of a worker in the tables, and at the last look.
@@ -49,11 +49,12 @@ impl ContactTimes {
 
     /// The time of a silent worker is written exactly. For a worker in contact an approximate time is enough.
     fn due(&mut self, lag_max: Span) -> BTreeSet<WorkerId> {
-        let Self { contacts, told } = self;
-        told.retain(|worker, _| contacts.last_contact(*worker).is_some());
+        let Self { contacts, last_written } = self;
+        last_written.retain(|worker, _| contacts.last_contact(*worker).is_some());
         let mut due = BTreeSet::new();
         for (worker, now) in &contacts.heard {
-            let it = told.entry(*worker).or_insert(WrittenContact { written: None, seen: *now });
+            let it =
+                last_written.entry(*worker).or_insert(WrittenContact { written: None, seen: *now });
             let is_quiet = it.seen == *now;
             it.seen = *now;
             let is_new = it.written.is_none_or(|written| written < *now);

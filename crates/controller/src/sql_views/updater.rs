@@ -103,10 +103,10 @@ impl SqlViewUpdater {
             self.held = SqlViewWriteState::default();
             return Ok(());
         }
-        let told =
+        let is_current =
             |(at, since): (Position, Instant)| at == position && since.elapsed() < IDLE_EVERY;
         self.refresh_contacts().await;
-        if self.held.as_of.is_some_and(told) {
+        if self.held.as_of.is_some_and(is_current) {
             return self.renew(shutdown).await;
         }
         self.look(shutdown).await

@@ -77,9 +77,9 @@ impl RunTracer {
             meters: Arc::clone(&self.meters),
             shutdown: shutdown.clone(),
         };
-        let told = async { tokio::join!(self.trace(queue, shutdown), exporter.run()) };
+        let sent = async { tokio::join!(self.trace(queue, shutdown), exporter.run()) };
         tokio::select! {
-            _ = told => {}
+            _ = sent => {}
             () = async { ends.wait().await; sleep(REST_WITHIN).await } => {}
         }
     }

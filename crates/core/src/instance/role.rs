@@ -108,12 +108,12 @@ impl SharedRunRole {
     ///     InstanceOptions { instance: Some(1), total: Some(4), ..InstanceOptions::default() };
     /// assert!(SharedRunRole::of(second).is_err(), "it has no link to the first");
     /// ```
-    pub fn of(told: InstanceOptions<'_>) -> Result<Self, InstanceRoleError> {
-        let (instance, total) = match (told.instance, told.total) {
+    pub fn of(options: InstanceOptions<'_>) -> Result<Self, InstanceRoleError> {
+        let (instance, total) = match (options.instance, options.total) {
             (Some(instance), Some(total)) => (instance, total),
             (Some(instance), None) => return Err(InstanceRoleError::NoTotal(instance)),
             (None, Some(total)) => return Err(InstanceRoleError::NoInstance(total)),
-            (None, None) if told.link.is_some() => return Err(InstanceRoleError::OnlyLink),
+            (None, None) if options.link.is_some() => return Err(InstanceRoleError::OnlyLink),
             (None, None) => return Ok(Self::Standalone),
         };
         if !(1..=INSTANCES_MAX).contains(&total) {
@@ -125,13 +125,13 @@ impl SharedRunRole {
         if of == 1 {
             return Ok(Self::Standalone);
         }
-        let Some(link) = told.link else {
+        let Some(link) = options.link else {
             return match number {
                 0 => Ok(Self::RunsAll { total: of }),
                 _ => Err(InstanceRoleError::NoLink { instance, total }),
             };
         };
-        let meeting = InstanceRendezvous::resolve(told.run_id, told.ci)?;
+        let meeting = InstanceRendezvous::resolve(options.run_id, options.ci)?;
         let shared = InstanceGroup { total: of, link: link.to_owned(), rendezvous: meeting };
         Ok(match number {
             0 => Self::Leader(shared),

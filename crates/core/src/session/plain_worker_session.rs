@@ -40,7 +40,7 @@ pub struct PlainSessionConfig {
 /// The state of a plain worker that its requests do not repeat.
 #[derive(Clone, Debug)]
 pub struct PlainWorkerSession {
-    life: PlainSessionConfig,
+    config: PlainSessionConfig,
     seq: Seq,
     seen: Seq,
     held: BTreeMap<Fence, PlainLease>,
@@ -53,11 +53,11 @@ pub struct PlainWorkerSession {
 
 impl PlainWorkerSession {
     /// Returns the session of a worker that holds these leases.
-    pub fn new(life: PlainSessionConfig, held: impl IntoIterator<Item = PlainLease>) -> Self {
+    pub fn new(config: PlainSessionConfig, held: impl IntoIterator<Item = PlainLease>) -> Self {
         Self {
-            life,
-            seq: life.last,
-            seen: life.last,
+            config,
+            seq: config.last,
+            seen: config.last,
             held: held.into_iter().map(|held| (held.lease.fence, held)).collect(),
             offers: VecDeque::new(),
             stops: BTreeSet::new(),
@@ -66,8 +66,8 @@ impl PlainWorkerSession {
     }
 
     /// Returns the worker and incarnation of the session.
-    pub const fn life(&self) -> PlainSessionConfig {
-        self.life
+    pub const fn config(&self) -> PlainSessionConfig {
+        self.config
     }
 
     /// Returns the steps that the worker has to stop.
@@ -83,7 +83,7 @@ impl PlainWorkerSession {
     /// Whether the worker still holds a lease that was offered to it. The answer to a later exchange may have called
     /// the lease stale, or the worker may not have listed it.
     pub fn holds(&self, fence: Fence) -> bool {
-        self.held.contains_key(&fence) || self.life.bugs.on(PlantedBug::PlainOfferOutlivesLease)
+        self.held.contains_key(&fence) || self.config.bugs.on(PlantedBug::PlainOfferOutlivesLease)
     }
 
     /// Returns the time at which the worker's leases expire under this lease duration: a margin before they expire for
@@ -168,7 +168,7 @@ impl PlainWorkerSession {
     fn reported_fence(&self, at: LeaseRef) -> Fence {
         let is_same = |held: &&PlainLease| (held.lease.run, held.lease.step) == (at.run, at.step);
         let newest = self.held.values().rev().find(is_same);
-        match newest.filter(|_| self.life.bugs.on(PlantedBug::PlainCompleteIgnoresFence)) {
+        match newest.filter(|_| self.config.bugs.on(PlantedBug::PlainCompleteIgnoresFence)) {
             Some(held) => held.lease.fence,
             None => at.fence,
         }
@@ -193,12 +193,12 @@ impl PlainWorkerSession {
         let held = self.held.values().map(|held| (held.lease, LeasePhase::Started));
         let offers = self.offers.iter().map(|grant| (grant.lease, LeasePhase::Queued));
         Exchange {
-            worker: self.life.worker,
+            worker: self.config.worker,
             drains: false,
-            incarnation: self.life.incarnation,
+            incarnation: self.config.incarnation,
             seq: self.seq,
             seen: self.seen,
-            term: self.life.term,
+            term: self.config.term,
             finished,
             in_flight: held
                 .chain(offers)
@@ -253,14 +253,14 @@ mod tests {
     }
 
     fn session() -> PlainWorkerSession {
-        let life = PlainSessionConfig {
+        let config = PlainSessionConfig {
             worker: WorkerId(7),
             incarnation: Incarnation(1),
             term: Term(3),
             last: Seq(10),
             bugs: PlantedBugs::NONE,
         };
-        PlainWorkerSession::new(life, [PlainLease::new(lease(5), Time::ZERO, None)])
+        PlainWorkerSession::new(config, [PlainLease::new(lease(5), Time::ZERO, None)])
     }
 
     fn reply(to: &Exchange, body: ExchangeReplyBody) -> ExchangeReply {

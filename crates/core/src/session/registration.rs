@@ -60,10 +60,12 @@ pub enum FormerLifeProof {
 
 impl FormerLifeProof {
     /// Whether it proves that nothing of this incarnation is left.
-    pub fn proves(&self, life: Incarnation) -> bool {
+    pub fn proves(&self, incarnation: Incarnation) -> bool {
         match self {
             Self::Unknown => false,
-            Self::ProvenDead(lives) => lives.iter().take(PROVEN_LIVES_MAX).any(|it| *it == life),
+            Self::ProvenDead(incarnations) => {
+                incarnations.iter().take(PROVEN_LIVES_MAX).any(|it| *it == incarnation)
+            }
         }
     }
 }

@@ -105,14 +105,14 @@ pub struct WorkerSession {
 
 impl WorkerSession {
     /// Returns the session of a worker that has just registered.
-    pub fn new(config: SessionConfig, told: &RegisterReply) -> Self {
+    pub fn new(config: SessionConfig, registered: &RegisterReply) -> Self {
         Self {
             config,
-            ttl: told.ttl,
-            interval: told.interval,
+            ttl: registered.ttl,
+            interval: registered.interval,
             seq: Seq(0),
             seen: Seq(0),
-            term: told.term,
+            term: registered.term,
             highest: Fence(0),
             held: BTreeMap::new(),
             occupied: 0,
@@ -301,10 +301,11 @@ impl WorkerSession {
                 self.unsent = UnsentNews::News;
                 None
             }
-            HeldLeaseState::QueuedAtExecutor { stop: told } => {
-                let harder = told.is_none_or(|(how, _)| how < stop.how);
-                held.state =
-                    HeldLeaseState::QueuedAtExecutor { stop: told.max(Some((stop.how, stop.why))) };
+            HeldLeaseState::QueuedAtExecutor { stop: registered } => {
+                let harder = registered.is_none_or(|(how, _)| how < stop.how);
+                held.state = HeldLeaseState::QueuedAtExecutor {
+                    stop: registered.max(Some((stop.how, stop.why))),
+                };
                 harder.then_some(SessionAction::Stop(stop))
             }
             HeldLeaseState::Started { at } => {

@@ -287,7 +287,10 @@ mod tests {
     }
 
     /// Returns one line per span: name, parent, beginning, end, status and the attribute that describes it.
-    fn told(spans: &mut TraceSpanFold, events: impl IntoIterator<Item = Event>) -> Vec<String> {
+    fn span_lines(
+        spans: &mut TraceSpanFold,
+        events: impl IntoIterator<Item = Event>,
+    ) -> Vec<String> {
         let context = TraceContext::new(RUN, None);
         let names = [(context.run(), "ship"), (context.step(StepIx(0)), "build")];
         let line = |span: TraceSpan| {
@@ -329,8 +332,11 @@ mod tests {
             "test of \"ship\" 7..7 cancelled Unset",
             "ship of \"\" 1..8 cancelled Unset",
         ];
-        assert_eq!(told(&mut spans, events), expected);
+        assert_eq!(span_lines(&mut spans, events), expected);
         assert!(spans.runs.is_empty(), "what has ended is forgotten");
-        assert!(told(&mut spans, [granted(3)]).is_empty(), "a run that is not known has no spans");
+        assert!(
+            span_lines(&mut spans, [granted(3)]).is_empty(),
+            "a run that is not known has no spans"
+        );
     }
 }

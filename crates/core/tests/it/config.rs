@@ -26,7 +26,7 @@ fn sections() -> Vec<ConfigSection> {
     ]
 }
 
-fn told(text: &str) -> String {
+fn diagnosis(text: &str) -> String {
     let source = SourceFile::new("config.yml", text);
     let (_, problems) = read_config(&source, &sections());
     let pages: Vec<String> = problems
@@ -68,7 +68,7 @@ fn empty_file_sets_no_value() {
 fn every_wrong_key_is_reported_at_once() {
     let text =
         "serv:\n  listen: a\nserve:\n  lease_ttl: 15s\n  join: http://a\nlisten: b\nother: 1\n";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E041]: unknown section `serv`
      --> config.yml:1:1
       |
@@ -115,7 +115,7 @@ fn every_wrong_key_is_reported_at_once() {
 
 #[test]
 fn every_wrong_value_is_reported_at_once() {
-    assert_snapshot!(told("serve:\n  listen: [a]\n  no-exec: yes\n  label:\n"), @r#"
+    assert_snapshot!(diagnosis("serve:\n  listen: [a]\n  no-exec: yes\n  label:\n"), @r#"
     error[E042]: `listen` takes one value, but this is a list
      --> config.yml:2:11
       |
@@ -140,7 +140,7 @@ fn every_wrong_value_is_reported_at_once() {
 
 #[test]
 fn file_that_is_no_yaml_or_no_map_is_reported() {
-    assert_snapshot!(told("serve: { listen: a\n"), @r#"
+    assert_snapshot!(diagnosis("serve: { listen: a\n"), @r#"
     error[E003]: unclosed bracket or brace
      --> config.yml:1:8
       |
@@ -149,14 +149,14 @@ fn file_that_is_no_yaml_or_no_map_is_reported() {
       |
       = help: close each `[` with `]` and each `{` with `}`, and separate items with commas
     "#);
-    assert_snapshot!(told("- serve\n"), @r#"
+    assert_snapshot!(diagnosis("- serve\n"), @r#"
     error[E042]: the file is a map, but this is a list
      --> config.yml:1:1
       |
     1 | - serve
       | ^^^^^^^
     "#);
-    assert_snapshot!(told("serve: 7700\n"), @r#"
+    assert_snapshot!(diagnosis("serve: 7700\n"), @r#"
     error[E042]: `serve` is a map, but this is a number
      --> config.yml:1:8
       |

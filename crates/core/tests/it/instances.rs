@@ -5,7 +5,7 @@ use windlass_core::instance::{
     SharedRunRole,
 };
 
-fn told(
+fn options(
     instance: Option<i64>,
     total: Option<i64>,
     link: Option<&'static str>,
@@ -23,28 +23,34 @@ fn role_follows_from_the_options() {
     const AT: Option<&str> = Some("redis://r");
     let not_among = |instance, total| Err(InstanceRoleError::NotAmong { instance, total });
     let table = [
-        (told(None, None, None), Ok(SharedRunRole::Standalone)),
-        (told(Some(0), Some(1), None), Ok(SharedRunRole::Standalone)),
-        (told(Some(0), Some(1), AT), Ok(SharedRunRole::Standalone)),
-        (told(Some(0), Some(4), None), Ok(SharedRunRole::RunsAll { total: 4 })),
-        (told(Some(0), Some(4), AT), Ok(SharedRunRole::Leader(shared(4)))),
-        (told(Some(1), Some(4), AT), Ok(SharedRunRole::Worker { instance: 1, shared: shared(4) })),
-        (told(Some(3), Some(4), AT), Ok(SharedRunRole::Worker { instance: 3, shared: shared(4) })),
-        (told(Some(1), Some(4), None), Err(InstanceRoleError::NoLink { instance: 1, total: 4 })),
-        (told(Some(4), Some(4), AT), not_among(4, 4)),
-        (told(Some(5), Some(4), None), not_among(5, 4)),
-        (told(Some(-1), Some(4), AT), not_among(-1, 4)),
-        (told(Some(1), Some(1), AT), not_among(1, 1)),
-        (told(Some(i64::MAX), Some(4), AT), not_among(i64::MAX, 4)),
-        (told(Some(0), Some(0), AT), Err(InstanceRoleError::BadTotal(0))),
-        (told(Some(0), Some(-4), AT), Err(InstanceRoleError::BadTotal(-4))),
-        (told(Some(0), Some(1_025), AT), Err(InstanceRoleError::BadTotal(1_025))),
-        (told(Some(2), None, AT), Err(InstanceRoleError::NoTotal(2))),
-        (told(None, Some(4), AT), Err(InstanceRoleError::NoInstance(4))),
-        (told(None, None, AT), Err(InstanceRoleError::OnlyLink)),
+        (options(None, None, None), Ok(SharedRunRole::Standalone)),
+        (options(Some(0), Some(1), None), Ok(SharedRunRole::Standalone)),
+        (options(Some(0), Some(1), AT), Ok(SharedRunRole::Standalone)),
+        (options(Some(0), Some(4), None), Ok(SharedRunRole::RunsAll { total: 4 })),
+        (options(Some(0), Some(4), AT), Ok(SharedRunRole::Leader(shared(4)))),
+        (
+            options(Some(1), Some(4), AT),
+            Ok(SharedRunRole::Worker { instance: 1, shared: shared(4) }),
+        ),
+        (
+            options(Some(3), Some(4), AT),
+            Ok(SharedRunRole::Worker { instance: 3, shared: shared(4) }),
+        ),
+        (options(Some(1), Some(4), None), Err(InstanceRoleError::NoLink { instance: 1, total: 4 })),
+        (options(Some(4), Some(4), AT), not_among(4, 4)),
+        (options(Some(5), Some(4), None), not_among(5, 4)),
+        (options(Some(-1), Some(4), AT), not_among(-1, 4)),
+        (options(Some(1), Some(1), AT), not_among(1, 1)),
+        (options(Some(i64::MAX), Some(4), AT), not_among(i64::MAX, 4)),
+        (options(Some(0), Some(0), AT), Err(InstanceRoleError::BadTotal(0))),
+        (options(Some(0), Some(-4), AT), Err(InstanceRoleError::BadTotal(-4))),
+        (options(Some(0), Some(1_025), AT), Err(InstanceRoleError::BadTotal(1_025))),
+        (options(Some(2), None, AT), Err(InstanceRoleError::NoTotal(2))),
+        (options(None, Some(4), AT), Err(InstanceRoleError::NoInstance(4))),
+        (options(None, None, AT), Err(InstanceRoleError::OnlyLink)),
     ];
-    for (told, role) in table {
-        assert_eq!(SharedRunRole::of(told), role, "{told:?}");
+    for (options, role) in table {
+        assert_eq!(SharedRunRole::of(options), role, "{options:?}");
     }
 }
 
@@ -55,8 +61,9 @@ fn instances_share_the_given_name_or_that_of_the_service() {
     let again = CiVariables { github_attempt: Some("3"), ..github };
     let gitlab = CiVariables { gitlab_pipeline: Some("9"), ..CiVariables::default() };
     let met = |run_id, ci| {
-        let told = InstanceOptions { run_id, ci, ..told(Some(0), Some(2), Some("redis://r")) };
-        let SharedRunRole::Leader(shared) = SharedRunRole::of(told)? else { panic!("it leads") };
+        let options =
+            InstanceOptions { run_id, ci, ..options(Some(0), Some(2), Some("redis://r")) };
+        let SharedRunRole::Leader(shared) = SharedRunRole::of(options)? else { panic!("it leads") };
         let InstanceRendezvous { name, attempt, earlier } = shared.rendezvous;
         Ok((name, attempt, earlier))
     };

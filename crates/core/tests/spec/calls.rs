@@ -35,7 +35,7 @@ fn known() -> CallableSet {
     CallableSet::Known(CallableCatalog(steps))
 }
 
-fn told(text: &str) -> Vec<String> {
+fn diagnosis(text: &str) -> Vec<String> {
     let source = SourceFile::new("windlass.yml", text);
     let options = PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error };
     let (_, problems) = read_pipeline_with_callables(&source, options, &known());
@@ -89,25 +89,28 @@ fn plan_does_not_depend_on_compiled_in_steps() {
 
 #[test]
 fn invalid_call_is_reported() {
-    assert_eq!(told(SOUND), [""; 0]);
-    assert_eq!(told("steps: { a: { call: buidl } }"), ["E054 there is no built-in step `buidl`"]);
+    assert_eq!(diagnosis(SOUND), [""; 0]);
     assert_eq!(
-        told("steps: { a: { call: build@ffff } }"),
+        diagnosis("steps: { a: { call: buidl } }"),
+        ["E054 there is no built-in step `buidl`"]
+    );
+    assert_eq!(
+        diagnosis("steps: { a: { call: build@ffff } }"),
         ["E054 the file calls `build@ffff`, but this program has `build@aa11`"]
     );
     assert_eq!(
-        told("steps: { a: { call: test, with: { level: 1, depth: 2 } } }"),
+        diagnosis("steps: { a: { call: test, with: { level: 1, depth: 2 } } }"),
         [
             "E085 `test` takes the result of `build`, but `a` does not need `build`",
             "E041 `test` does not take the value `depth`",
         ]
     );
     assert_eq!(
-        told("steps: { build: { call: build }, a: { call: test, needs: build } }"),
+        diagnosis("steps: { build: { call: build }, a: { call: test, needs: build } }"),
         ["E044 `test` requires the value `level`"]
     );
     assert_eq!(
-        told("steps: { a: { run: make, with: { level: 1 } } }"),
+        diagnosis("steps: { a: { run: make, with: { level: 1 } } }"),
         ["E044 `with` passes values to a called step, but this step has no `call`"]
     );
 }
@@ -115,8 +118,9 @@ fn invalid_call_is_reported() {
 #[test]
 fn output_of_a_need_must_have_the_type_of_the_parameter() {
     let with = "needs: build, with: { level: 1 }";
-    let of =
-        |build: &str| told(&format!("steps: {{ build: {build}, a: {{ call: test, {with} }} }}"));
+    let of = |build: &str| {
+        diagnosis(&format!("steps: {{ build: {build}, a: {{ call: test, {with} }} }}"))
+    };
     assert_eq!(of("{ run: make, outputs: [tag, size] }"), [""; 0]);
     assert_eq!(
         of("{ run: make }"),
@@ -130,7 +134,7 @@ fn output_of_a_need_must_have_the_type_of_the_parameter() {
         with: { level: 1, build: '${{ steps.fetch.outputs }}' } }, \
         a: { call: test, needs: build, with: { level: 1 } } }";
     assert_eq!(
-        told(other),
+        diagnosis(other),
         ["E042 `test` takes Image { tag: string } from `build`, but `build` returns u8"]
     );
 }

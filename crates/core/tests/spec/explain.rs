@@ -64,21 +64,21 @@ fn examples(page: &str) -> Vec<&str> {
 /// Every message as a user sees it after writing the wrong example of its page.
 #[test]
 fn every_message_in_plain_text() {
-    let pages = ProblemCode::ALL.iter().filter_map(|code| told(*code, ProblemStyle::Plain));
+    let pages = ProblemCode::ALL.iter().filter_map(|code| diagnosis(*code, ProblemStyle::Plain));
     insta::assert_snapshot!(pages.collect::<Vec<String>>().join("\n"));
 }
 
 #[test]
 fn color_changes_nothing_but_escapes() {
     for code in ProblemCode::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
-        let plain = told(*code, ProblemStyle::Plain).expect("it has an example");
-        let coloured = told(*code, ProblemStyle::Colour).expect("it has an example");
+        let plain = diagnosis(*code, ProblemStyle::Plain).expect("it has an example");
+        let coloured = diagnosis(*code, ProblemStyle::Colour).expect("it has an example");
         assert_eq!(without_colour(&coloured), plain, "{code}");
         assert_ne!(coloured, plain, "{code} has no colour");
     }
 }
 
-fn told(code: ProblemCode, style: ProblemStyle) -> Option<String> {
+fn diagnosis(code: ProblemCode, style: ProblemStyle) -> Option<String> {
     let wrong = examples(code.page()).first().copied()?;
     let source = SourceFile::new("windlass.yml", wrong);
     let found = problems(wrong, &given(wrong));

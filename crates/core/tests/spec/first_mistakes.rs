@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::outline::told;
+use crate::outline::diagnosis;
 
 fn step(line: &str) -> String {
     format!("steps:\n  a:\n    {line}\n")
@@ -10,7 +10,7 @@ fn step(line: &str) -> String {
 
 #[test]
 fn colon_in_a_command_is_explained() {
-    assert_snapshot!(told(&step("run: echo a: b")), @r#"
+    assert_snapshot!(diagnosis(&step("run: echo a: b")), @r#"
     error[E021]: `: ` in an unquoted string
      --> windlass.yml:3:16
       |
@@ -26,7 +26,7 @@ fn colon_in_a_command_is_explained() {
 
 #[test]
 fn bracket_at_the_beginning_is_explained() {
-    assert_snapshot!(told(&step("run: [ -f x ] && y")), @r#"
+    assert_snapshot!(diagnosis(&step("run: [ -f x ] && y")), @r#"
     error[E022]: quote a string that begins with `[`
      --> windlass.yml:3:10
       |
@@ -41,7 +41,7 @@ fn bracket_at_the_beginning_is_explained() {
 
 #[test]
 fn quote_at_the_beginning_is_explained() {
-    assert_snapshot!(told(&step("run: \"a\" && b")), @r#"
+    assert_snapshot!(diagnosis(&step("run: \"a\" && b")), @r#"
     error[E023]: quote the whole string: it continues after its closing `"`
      --> windlass.yml:3:10
       |
@@ -55,7 +55,7 @@ fn quote_at_the_beginning_is_explained() {
 
 #[test]
 fn apostrophe_in_single_quotes_is_explained() {
-    assert_snapshot!(told(&step("run: 'echo it's'")), @r#"
+    assert_snapshot!(diagnosis(&step("run: 'echo it's'")), @r#"
     error[E023]: write a single quote inside single quotes twice
      --> windlass.yml:3:10
       |
@@ -69,7 +69,7 @@ fn apostrophe_in_single_quotes_is_explained() {
 
 #[test]
 fn hash_in_a_command_is_explained() {
-    assert_snapshot!(told(&step("run: x #y")), @r#"
+    assert_snapshot!(diagnosis(&step("run: x #y")), @r#"
     error[E024]: ` #` begins a comment
      --> windlass.yml:3:12
       |
@@ -85,12 +85,12 @@ fn hash_in_a_command_is_explained() {
 
 #[test]
 fn comment_after_a_command_is_no_mistake() {
-    assert_snapshot!(told(&step("run: x # y")), @"nothing is wrong");
+    assert_snapshot!(diagnosis(&step("run: x # y")), @"nothing is wrong");
 }
 
 #[test]
 fn comma_between_braces_is_explained() {
-    assert_snapshot!(told("steps:\n  a: { run: echo hi, there, you, about: x }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a: { run: echo hi, there, you, about: x }\n"), @r#"
     error[E025]: a comma between braces ends the value
      --> windlass.yml:2:22
       |
@@ -106,7 +106,7 @@ fn comma_between_braces_is_explained() {
 fn braces_without_quotes_are_explained() {
     let text =
         "params: { x: 1 }\nsteps:\n  a:\n    env: { B: 1, A: v${{ params.x }}-1 }\n    run: make\n";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E026]: quote `${{ }}` between braces or brackets
      --> windlass.yml:4:21
       |
@@ -120,7 +120,7 @@ fn braces_without_quotes_are_explained() {
 
 #[test]
 fn exclamation_mark_in_a_condition_is_explained() {
-    assert_snapshot!(told(&step("if: !failure()\n    run: make")), @r#"
+    assert_snapshot!(diagnosis(&step("if: !failure()\n    run: make")), @r#"
     error[E027]: write `success()` for `!failure()` in a condition
      --> windlass.yml:3:9
       |
@@ -134,7 +134,7 @@ fn exclamation_mark_in_a_condition_is_explained() {
 
 #[test]
 fn exclamation_mark_in_a_requirement_is_explained() {
-    assert_snapshot!(told(&step("requires: [docker, !spot]\n    run: make")), @r#"
+    assert_snapshot!(diagnosis(&step("requires: [docker, !spot]\n    run: make")), @r#"
     error[E028]: write `not spot` for `!spot` in a requirement
      --> windlass.yml:3:24
       |
@@ -148,7 +148,7 @@ fn exclamation_mark_in_a_requirement_is_explained() {
 
 #[test]
 fn bare_number_is_explained() {
-    assert_snapshot!(told(&step("timeout: 15\n    run: make")), @r#"
+    assert_snapshot!(diagnosis(&step("timeout: 15\n    run: make")), @r#"
     error[E029]: `timeout` needs a unit
      --> windlass.yml:3:14
       |
@@ -164,7 +164,7 @@ fn bare_number_is_explained() {
 
 #[test]
 fn list_without_brackets_is_explained() {
-    assert_snapshot!(told("steps:\n  a: { run: make }\n  b: { run: make }\n  c:\n    needs: a, b\n    run: make\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a: { run: make }\n  b: { run: make }\n  c:\n    needs: a, b\n    run: make\n"), @r#"
     error[E030]: `needs` is one string with a comma, not a list
      --> windlass.yml:5:12
       |
@@ -179,8 +179,8 @@ fn list_without_brackets_is_explained() {
 #[test]
 fn yaml_indicators_at_the_beginning_are_explained() {
     let lines = ["run: *.sh", "run: @x", "run: > out", "run: & x", "run: `date`", "run: ! grep x"];
-    let told: Vec<String> = lines.map(|line| told(&step(line))).to_vec();
-    assert_snapshot!(told.join("\n"), @r#"
+    let diagnosis: Vec<String> = lines.map(|line| diagnosis(&step(line))).to_vec();
+    assert_snapshot!(diagnosis.join("\n"), @r#"
     error[E031]: quote a string that begins with `*`: YAML reads `*.sh` as an alias
      --> windlass.yml:3:10
       |

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::outline::told;
+use crate::outline::diagnosis;
 
 #[test]
 fn invalid_needs_are_reported() {
@@ -13,7 +13,7 @@ steps:
   self: { run: x, needs: self }
   other: { run: x, needs: nowhere }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E061]: there is no step `lnt`
      --> windlass.yml:3:27
       |
@@ -61,7 +61,7 @@ steps:
   e: { run: x, needs: f }
   f: { run: x, needs: e }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E063]: `needs` form a cycle: a → c → b → a
      --> windlass.yml:2:23
       |
@@ -101,7 +101,7 @@ steps:
   c: { run: x, matrix: { os: [linux, linux], exclude: { arch: arm }, route: [oss] } }
   d: { run: x, matrix: { not a name: [1] } }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E065]: the axis `target` has no values
      --> windlass.yml:2:24
       |
@@ -158,7 +158,7 @@ steps:
   b: { run: x, matrix: { os: [linux], exclude: { os: windows } } }
   c: { run: x, matrix: { os: [linux], db: [a, b], include: [{ os: linux }, { os: ios, extra: 1 }] } }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E065]: the matrix has no cells: every combination is excluded
      --> windlass.yml:2:24
       |

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use windlass_core::problem::{PROBLEMS_MAX, ProblemStyle, SOURCE_MAX, SourceFile, render_problem};
 
-use crate::outline::{drawn, listed, problems, source, told};
+use crate::outline::{diagnosis, drawn, listed, problems, source};
 
 fn bytes(bytes: &[u8]) -> String {
     let rejected = SourceFile::from_bytes("windlass.yml", bytes).expect_err("it is no text");
@@ -12,7 +12,7 @@ fn bytes(bytes: &[u8]) -> String {
 
 #[test]
 fn empty_files_are_reported() {
-    assert_snapshot!(told(""), @r#"
+    assert_snapshot!(diagnosis(""), @r#"
     error[E010]: the file is empty
      --> windlass.yml:1:1
       |
@@ -78,7 +78,7 @@ fn file_of_eight_mebibytes_is_read() {
         text.len() <= SOURCE_MAX && SourceFile::from_bytes("windlass.yml", text.as_bytes()).is_ok()
     );
     assert_eq!(listed(&text), "nothing is wrong");
-    assert_snapshot!(told(&"[".repeat(100_000)), @r#"
+    assert_snapshot!(diagnosis(&"[".repeat(100_000)), @r#"
     error[E002]: maps and lists are nested too deeply
      --> windlass.yml:1:65
       |
@@ -88,7 +88,7 @@ fn file_of_eight_mebibytes_is_read() {
       = help: a pipeline needs seven levels; at most 64 are allowed
     "#);
     let one_line = format!("steps: {{ a: {{ run: make, colour: {} }} }}", "y".repeat(1_000_000));
-    assert_snapshot!(told(&one_line), @r#"
+    assert_snapshot!(diagnosis(&one_line), @r#"
     error[E041]: unknown key `colour` in a step
      --> windlass.yml:1:26
       |
@@ -132,7 +132,7 @@ fn alias_bomb_is_reported() {
 #[test]
 fn windows_line_ends_and_byte_order_mark_are_accepted() {
     let text = "\u{feff}steps:\r\n  a:\r\n    run: |\r\n      make\r\n      echo '${{ params.x }}'\r\n    timeout: 15\r\n";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E102]: sh does not expand variables between single quotes
      --> windlass.yml:5:13
       |
@@ -160,7 +160,7 @@ fn windows_line_ends_and_byte_order_mark_are_accepted() {
 
 #[test]
 fn unusual_unicode_is_reported_at_its_position() {
-    assert_snapshot!(told("steps:\n  über: { run: echo \"漢字🦀\", colour: \"\u{202e}x\" }\n  a: { run: x, tïmeout: 3 }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  über: { run: echo \"漢字🦀\", colour: \"\u{202e}x\" }\n  a: { run: x, tïmeout: 3 }\n"), @r#"
     error[E048]: `über` is not a valid name
      --> windlass.yml:2:3
       |
@@ -190,9 +190,9 @@ fn unusual_unicode_is_reported_at_its_position() {
 
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
-    let page = told("steps:\n  a: { run: x, \"\\e[31mred\": 1 }\n");
+    let page = diagnosis("steps:\n  a: { run: x, \"\\e[31mred\": 1 }\n");
     assert!(!page.contains('\u{1b}'), "{page}");
-    let raw = told("steps:\n  a: { run: x, ab: \u{1b}[31m }\n");
+    let raw = diagnosis("steps:\n  a: { run: x, ab: \u{1b}[31m }\n");
     assert!(!raw.contains('\u{1b}'), "{raw}");
 }
 
@@ -200,7 +200,7 @@ fn control_characters_do_not_reach_the_terminal() {
 fn truncated_and_damaged_files_cause_no_panic() {
     let sample = include_str!("sample.yml");
     for end in (0..sample.len()).filter(|end| sample.is_char_boundary(*end)) {
-        told(&sample[..end]);
+        diagnosis(&sample[..end]);
     }
     let mut state = 1_u64;
     let mut next = |bound: usize| {
@@ -215,7 +215,7 @@ fn truncated_and_damaged_files_cause_no_panic() {
             let at = next(chars.len());
             chars[at] = noise[next(noise.len())];
         }
-        told(&chars.into_iter().collect::<String>());
+        diagnosis(&chars.into_iter().collect::<String>());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::outline::{listed, told};
+use crate::outline::{diagnosis, listed};
 
 #[test]
 fn keys_of_other_tools_are_known() {
@@ -19,7 +19,7 @@ steps:
     working-directory: src
     continue-on-error: true
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E041]: unknown key `jobs` in a pipeline
      --> windlass.yml:1:1
       |
@@ -109,7 +109,7 @@ steps:
 
 #[test]
 fn misspelled_keys_get_a_suggestion() {
-    assert_snapshot!(told("steps:\n  a: { runn: x }\n  b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a: { runn: x }\n  b: { run: x, Timeout: 3m, priorty: 1, retry: { tmes: 1 } }\n"), @r#"
     error[E041]: unknown key `runn` in a step
      --> windlass.yml:2:8
       |
@@ -152,7 +152,7 @@ fn misspelled_keys_get_a_suggestion() {
 
 #[test]
 fn misplaced_keys_are_reported_with_their_place() {
-    assert_snapshot!(told("run: x\ndefaults: { run: x }\nsteps:\n  a: { run: x, params: {}, colour: red }\n"), @r#"
+    assert_snapshot!(diagnosis("run: x\ndefaults: { run: x }\nsteps:\n  a: { run: x, params: {}, colour: red }\n"), @r#"
     error[E041]: unknown key `run` in a pipeline
      --> windlass.yml:1:1
       |
@@ -205,7 +205,7 @@ steps:
   h: { run: x, nodes: [a], if: [a] }
   i: { run: x, shell: , dir: {} }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E042]: `name` takes a string, but this is a list
      --> windlass.yml:1:7
       |
@@ -383,7 +383,7 @@ steps:
   f: { run: x, retry: { wait: 5s..1m, on: [exit-101, timed_out, crashed] } }
   g: { run: x, kill_grace: 1.5 }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E029]: `timeout` needs a unit
      --> windlass.yml:1:10
       |
@@ -470,7 +470,7 @@ steps:
   not: { run: x }
   a: { run: x, outputs: [the version, v, v], secrets: [WINDLASS_TOKEN], env: { WINDLASS_X: y } }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E048]: `my pipeline` is not a valid name for a pipeline
      --> windlass.yml:1:7
       |
@@ -560,7 +560,7 @@ steps:
 
 #[test]
 fn step_has_exactly_one_action() {
-    assert_snapshot!(told("steps:\n  a: { about: x }\n  b:\n  c: { run: x, call: noop }\n  d: { call: nop }\n  e: { run: '' }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a: { about: x }\n  b:\n  c: { run: x, call: noop }\n  d: { call: nop }\n  e: { run: '' }\n"), @r#"
     error[E050]: the step `a` has no action
      --> windlass.yml:2:3
       |
@@ -604,7 +604,7 @@ fn step_has_exactly_one_action() {
 
 #[test]
 fn maps_that_lack_a_key_are_reported() {
-    assert_snapshot!(told("steps:\n  a: { run: x, lock: { order: fifo } }\n  b: { run: x, needs: { optional: true } }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a: { run: x, lock: { order: fifo } }\n  b: { run: x, needs: { optional: true } }\n"), @r#"
     error[E044]: a lock requires the key `name`
      --> windlass.yml:2:22
       |
@@ -626,7 +626,7 @@ fn keys_that_begin_with_x_are_free() {
 
 #[test]
 fn invalid_requirements_are_reported() {
-    assert_snapshot!(told("steps:\n  a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }\n  b: { run: x, requires: docker, }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a: { run: x, requires: ['cpu>=', 'mem>=8GB', 'a & b', ''] }\n  b: { run: x, requires: docker, }\n"), @r#"
     error[E103]: a fact can be compared only with a whole number
      --> windlass.yml:2:33
       |
@@ -673,7 +673,7 @@ params:
 steps:
   s: { run: x }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E123]: the default `z` is not one of the choices of `a`
      --> windlass.yml:2:33
       |
@@ -712,12 +712,15 @@ steps:
 fn idempotency_key_is_no_boolean_and_no_default() {
     for word in ["true", "no", "\"\"", "./", "\"a\\nb\""] {
         let text = format!("steps:\n  a: {{ run: make, idempotent: {word} }}\n");
-        assert!(told(&text).contains("key"), "{word}: {}", told(&text));
+        assert!(diagnosis(&text).contains("key"), "{word}: {}", diagnosis(&text));
     }
     let text = "defaults: { idempotent: k }\nsteps: { a: { run: make } }\n";
-    assert!(told(text).contains("error"), "one key for all steps would be done by one of them");
+    assert!(
+        diagnosis(text).contains("error"),
+        "one key for all steps would be done by one of them"
+    );
     for late in ["${{ run.id }}", "${{ steps.b.outputs.x }}"] {
         let text = format!("steps:\n  a: {{ run: make, idempotent: \"{late}\" }}\n");
-        assert!(told(&text).contains("error"), "{late}: {}", told(&text));
+        assert!(diagnosis(&text).contains("error"), "{late}: {}", diagnosis(&text));
     }
 }

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use windlass_core::id::StepIx;
 
-use crate::outline::{listed, plan, told, told_with};
+use crate::outline::{diagnosis, listed, plan, told_with};
 
 /// A wait of zero is allowed.
 const NO_WAIT: &str = "
@@ -18,7 +18,7 @@ steps:
 
 #[test]
 fn zero_limit_is_reported() {
-    let step = |line: &str| told(&format!("steps:\n  a:\n    {line}\n    run: make\n"));
+    let step = |line: &str| diagnosis(&format!("steps:\n  a:\n    {line}\n    run: make\n"));
     assert_snapshot!(step("timeout: 0s"), @r#"
     error[E056]: `timeout` is zero, which leaves no time
      --> windlass.yml:3:14

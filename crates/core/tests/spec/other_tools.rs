@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::outline::{listed, told};
+use crate::outline::{diagnosis, listed};
 
 #[test]
 fn github_workflow_is_explained() {
@@ -19,7 +19,7 @@ jobs:
       - uses: actions/checkout@v4
       - run: make
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E041]: unknown key `on` in a pipeline
      --> windlass.yml:2:1
       |
@@ -121,7 +121,7 @@ steps:
     allow_failure: true
   test: { dependencies: [biuld], script: make test }
 ";
-    assert_snapshot!(told(step), @r#"
+    assert_snapshot!(diagnosis(step), @r#"
     error[E041]: unknown key `stage` in a step
      --> windlass.yml:3:5
       |
@@ -198,7 +198,7 @@ tasks:
     deps: [helo]
     cmds: [make]
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E041]: unknown key `version` in a pipeline
      --> windlass.yml:1:1
       |
@@ -265,7 +265,7 @@ tasks:
     8 |     run: |
     9 |       make
     "#);
-    assert_snapshot!(told("steps:\n  build: go build\n  test:\n    - go test\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  build: go build\n  test:\n    - go test\n"), @r#"
     error[E042]: a step is a map, but this is a string
      --> windlass.yml:2:10
       |
@@ -303,7 +303,7 @@ steps:
     env: { A: \"{{ matrix.os }}\" }
     run: echo '{{ not ours }}' ${{ params.name }}
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E033]: `{{ params.name }}` is not replaced by a value
      --> windlass.yml:3:19
       |
@@ -358,7 +358,7 @@ steps:
       echo one
       two
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E032]: YAML joins these lines into one
      --> windlass.yml:4:7
       |
@@ -382,7 +382,7 @@ steps:
   a: { run: make, env: [A=b], outputs: { v: 1 }, lock: true }
   b: { run: make, lock: { name: x, slots: 2 }, matrix: { n: [1], fail-fast: false } }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E042]: `params` takes a map, but this is a list
      --> windlass.yml:1:9
       |

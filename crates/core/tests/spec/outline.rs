@@ -24,7 +24,7 @@ pub(crate) fn problems(text: &str, given: &[(&str, &str)]) -> Vec<Problem> {
 }
 
 /// Returns the text that the user sees.
-pub(crate) fn told(text: &str) -> String {
+pub(crate) fn diagnosis(text: &str) -> String {
     told_with(text, &[])
 }
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::outline::{told, told_with};
+use crate::outline::{diagnosis, told_with};
 
 #[test]
 fn unknown_names_are_reported() {
@@ -29,7 +29,7 @@ steps:
       M: ${{ weather }}
     run: ./ship.sh
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E082]: there is no param `chanel`
      --> windlass.yml:8:14
       |
@@ -148,7 +148,7 @@ steps:
   other: { run: x, needs: [b, near], if: steps.far.status == \"failed\" }
   self: { run: x, if: steps.self.status == \"failed\" }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E085]: `never` reads `a` without needing it
      --> windlass.yml:6:35
       |
@@ -190,7 +190,7 @@ steps:
     if: run.id == \"x\"
     matrix: { os: [\"${{ steps.a.outputs.v }}\", \"${{ matrix.os }}\"] }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E083]: `matrix` has a value only inside a step with a matrix
      --> windlass.yml:2:16
       |
@@ -276,7 +276,7 @@ steps:
       make
       echo \"a\" '${{ params.x }}'
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E101]: `&&` has no meaning in an expression
      --> windlass.yml:3:37
       |
@@ -376,7 +376,7 @@ steps:
   g: { run: make, lock: \"${{ default(params.opt, '') }}\" }
   h: { run: make, lock: [a, \"${{ 'a' }}\"] }
 ";
-    assert_snapshot!(told(text), @r#"
+    assert_snapshot!(diagnosis(text), @r#"
     error[E042]: `timeout` takes a duration greater than zero such as `90s` or `15m`, but this renders to `15`
      --> windlass.yml:3:28
       |

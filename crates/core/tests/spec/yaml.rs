@@ -2,19 +2,22 @@
 
 use insta::assert_snapshot;
 
-use crate::outline::{drawn, told};
+use crate::outline::{diagnosis, drawn};
 
 /// The message points at both keys, even if their lines read alike.
 #[test]
 fn duplicate_key_is_shown_with_its_first_position() {
     let file = "steps:\n  build:\n    run: a\n  lint:\n    run: b\n  build:\n    run: c\n";
-    let told = told(file);
-    assert!(told.contains("windlass.yml:6:3") && told.contains("windlass.yml:2:3"), "{told}");
+    let diagnosis = diagnosis(file);
+    assert!(
+        diagnosis.contains("windlass.yml:6:3") && diagnosis.contains("windlass.yml:2:3"),
+        "{diagnosis}"
+    );
 }
 
 #[test]
 fn duplicate_keys_are_reported_with_both_positions() {
-    assert_snapshot!(told("steps:\n  a:\n    run: x\n    about: y\n    run: z\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a:\n    run: x\n    about: y\n    run: z\n"), @r#"
     error[E004]: duplicate key `run`
      --> windlass.yml:5:5
       |
@@ -31,7 +34,7 @@ fn duplicate_keys_are_reported_with_both_positions() {
 
 #[test]
 fn tags_are_reported() {
-    assert_snapshot!(told("steps:\n  a:\n    about: !!str 3\n    run: x\n  b: !step { run: x }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a:\n    about: !!str 3\n    run: x\n  b: !step { run: x }\n"), @r#"
     error[E005]: `!!str` is a YAML tag, and a pipeline has no tags
      --> windlass.yml:3:12
       |
@@ -54,7 +57,7 @@ fn tags_are_reported() {
 
 #[test]
 fn second_document_is_reported() {
-    assert_snapshot!(told("steps: { a: { run: x } }\n---\nsteps: { b: { run: x } }\n"), @r#"
+    assert_snapshot!(diagnosis("steps: { a: { run: x } }\n---\nsteps: { b: { run: x } }\n"), @r#"
     error[E006]: the file contains more than one YAML document
      --> windlass.yml:2:1
       |
@@ -67,12 +70,12 @@ fn second_document_is_reported() {
 
 #[test]
 fn document_markers_are_accepted() {
-    assert_snapshot!(told("%YAML 1.2\n---\nsteps: { a: { run: x } }\n...\n"), @"nothing is wrong");
+    assert_snapshot!(diagnosis("%YAML 1.2\n---\nsteps: { a: { run: x } }\n...\n"), @"nothing is wrong");
 }
 
 #[test]
 fn keys_must_be_texts() {
-    assert_snapshot!(told("steps:\n  a:\n    run: x\n    env: { 1: one, [b]: two, ~: three, true: four }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a:\n    run: x\n    env: { 1: one, [b]: two, ~: three, true: four }\n"), @r#"
     error[E007]: a key must be a string, but this is a number
      --> windlass.yml:4:12
       |
@@ -128,7 +131,7 @@ steps:
 
 #[test]
 fn merge_key_requires_maps() {
-    assert_snapshot!(told("x-a: &a 3\nsteps:\n  a: { <<: *a, run: x }\n  b: { <<: [1, 2], run: x }\n"), @r#"
+    assert_snapshot!(diagnosis("x-a: &a 3\nsteps:\n  a: { <<: *a, run: x }\n  b: { <<: [1, 2], run: x }\n"), @r#"
     error[E008]: `<<` merges maps, but this is a number
      --> windlass.yml:1:9
       |
@@ -151,7 +154,7 @@ fn merge_key_requires_maps() {
 
 #[test]
 fn alias_requires_its_anchor_and_is_not_inside_it() {
-    assert_snapshot!(told("steps:\n  a: { run: x, timeout: *slow }\n  b: &b { run: x, env: *b }\n"), @r#"
+    assert_snapshot!(diagnosis("steps:\n  a: { run: x, timeout: *slow }\n  b: &b { run: x, env: *b }\n"), @r#"
     error[E009]: there is no anchor `&slow` above this alias
      --> windlass.yml:2:25
       |
@@ -192,8 +195,8 @@ fn invalid_yaml_is_reported_with_its_position() {
         "steps:\n  a:\n    run: x\n      about: y\n",
         "steps: { a: { run: x } }]\n",
     ];
-    let told: Vec<String> = texts.map(told).to_vec();
-    assert_snapshot!(told.join("\n"), @r#"
+    let diagnosis: Vec<String> = texts.map(diagnosis).to_vec();
+    assert_snapshot!(diagnosis.join("\n"), @r#"
     error[E003]: the indentation does not match the lines above
      --> windlass.yml:4:4
       |

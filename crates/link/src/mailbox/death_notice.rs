@@ -54,8 +54,8 @@ pub fn send_death_notice(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return };
     runtime.block_on(async {
-        let told = tell(mailboxes, key, &secret, (incarnation, started));
-        drop(timeout(SEND_FOR_MAX, told).await);
+        let sent = tell(mailboxes, key, &secret, (incarnation, started));
+        drop(timeout(SEND_FOR_MAX, sent).await);
     });
 }
 
@@ -65,9 +65,9 @@ async fn tell(
     secret: &WorkerSecret,
     (incarnation, started): (Incarnation, &[Fence]),
 ) {
-    let Ok((link, postman)) = MailboxWorkerLink::new(mailboxes, key, secret) else { return };
+    let Ok((link, receive_loop)) = MailboxWorkerLink::new(mailboxes, key, secret) else { return };
     let (_ends, shutdown) = ShutdownSender::new();
-    tokio::spawn(postman.run(shutdown));
+    tokio::spawn(receive_loop.run(shutdown));
     loop {
         match link.ended(incarnation, started.to_vec()).await {
             Ok(()) => return,

@@ -185,9 +185,9 @@ mod tests {
     };
 
     fn seal(key: &MailboxKey) -> Vec<u8> {
-        let mut letters = OUTSIDE.seal(key, &"hello").unwrap();
-        assert_eq!(letters.len(), 1);
-        letters.remove(0).bytes
+        let mut messages = OUTSIDE.seal(key, &"hello").unwrap();
+        assert_eq!(messages.len(), 1);
+        messages.remove(0).bytes
     }
 
     fn open(
@@ -203,13 +203,13 @@ mod tests {
     #[test]
     fn sealed_message_is_readable_only_with_the_key() {
         let key = MailboxKey::new("run-7", Some("secret"));
-        let letter = seal(&key);
-        assert_eq!(open(&letter, &key, MailboxId::LEADER), Ok((OUTSIDE, "hello".to_owned())));
+        let sealed = seal(&key);
+        assert_eq!(open(&sealed, &key, MailboxId::LEADER), Ok((OUTSIDE, "hello".to_owned())));
         for other in [("run-7", None), ("run-8", Some("secret")), ("run-7", Some("secreT"))] {
             let other = MailboxKey::new(other.0, other.1);
-            assert_eq!(open(&letter, &other, MailboxId::LEADER), Err(UnreadableMessage::BadProof));
+            assert_eq!(open(&sealed, &other, MailboxId::LEADER), Err(UnreadableMessage::BadProof));
         }
-        let of_other = open(&letter, &key, MailboxId(5));
+        let of_other = open(&sealed, &key, MailboxId(5));
         assert_eq!(of_other, Err(UnreadableMessage::BadProof), "for another mailbox");
         assert_eq!(MailboxKey::from_hex(&key.to_hex()), Some(key));
     }

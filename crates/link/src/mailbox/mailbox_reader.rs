@@ -38,9 +38,9 @@ impl MailboxReader {
     /// Reads a message. Returns the payload that it completes, or `None` while parts are missing.
     pub fn read<T: DeserializeOwned>(
         &mut self,
-        letter: &[u8],
+        sealed_message: &[u8],
     ) -> Result<Option<(MessageEnvelope, T)>, UnreadableMessage> {
-        let (envelope, part) = MessageEnvelope::open(letter, &self.key, self.own)?;
+        let (envelope, part) = MessageEnvelope::open(sealed_message, &self.key, self.own)?;
         if part.of <= 1 {
             return Ok(Some((envelope, decode(part.bytes)?)));
         }
@@ -103,12 +103,12 @@ mod tests {
 
     const OWN: MailboxId = MailboxId(7);
 
-    fn letters(number: u64, bytes: usize) -> Vec<Vec<u8>> {
+    fn messages(number: u64, bytes: usize) -> Vec<Vec<u8>> {
         let envelope =
             MessageEnvelope { epoch: BindingEpoch(3), from: MailboxId::LEADER, to: OWN, number };
         let message = vec![b'x'; bytes];
         let sealed = envelope.seal(&key(), &message).unwrap();
-        sealed.into_iter().map(|letter| letter.bytes).collect()
+        sealed.into_iter().map(|sealed_message| sealed_message.bytes).collect()
     }
 
     fn key() -> MailboxKey {
@@ -122,23 +122,23 @@ mod tests {
     /// Returns the numbers and sizes of the completed payloads.
     fn read<'a>(
         reader: &mut MailboxReader,
-        letters: impl IntoIterator<Item = &'a Vec<u8>>,
+        messages: impl IntoIterator<Item = &'a Vec<u8>>,
     ) -> Vec<(u64, usize)> {
-        let read = letters.into_iter().filter_map(|it| reader.read::<Vec<u8>>(it).unwrap());
+        let read = messages.into_iter().filter_map(|it| reader.read::<Vec<u8>>(it).unwrap());
         read.map(|(envelope, message)| (envelope.number, message.len())).collect()
     }
 
     #[test]
     fn large_payload_is_reassembled_from_parts_in_any_order_and_twice() {
-        let (large, other) = (letters(1, 5 << 20), letters(2, 2 << 20));
+        let (large, other) = (messages(1, 5 << 20), messages(2, 2 << 20));
         assert_eq!((large.len(), other.len()), (6, 3));
-        assert!(large.iter().all(|letter| letter.len() <= MAILBOX_MESSAGE_MAX));
+        assert!(large.iter().all(|sealed_message| sealed_message.len() <= MAILBOX_MESSAGE_MAX));
         let mut reader = reader();
         let mixed = large.iter().rev().zip(other.iter().cycle()).flat_map(|(a, b)| [a, b]);
         let got = read(&mut reader, mixed);
         assert_eq!(got, [(2, 2 << 20), (1, 5 << 20), (2, 2 << 20)]);
         assert!(reader.gathering.is_empty());
-        assert_eq!(read(&mut reader, &letters(3, 0)), [(3, 0)]);
+        assert_eq!(read(&mut reader, &messages(3, 0)), [(3, 0)]);
     }
 
     #[test]

@@ -166,7 +166,7 @@ pub trait Mailboxes: Send + Sync + fmt::Debug {
 
     /// Gives up a binding, and leaves a final status if everything is done: it stays for at least an hour. Has no
     /// effect if another leader has been bound.
-    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()>;
+    fn unbind(&self, epoch: BindingEpoch, final_status: Option<String>) -> MailboxFuture<'_, ()>;
 
     /// Returns the current binding.
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding>;
@@ -174,7 +174,7 @@ pub trait Mailboxes: Send + Sync + fmt::Debug {
     /// Leaves messages in one or several mailboxes. A mailbox without a reader accepts messages up to
     /// [`MAILBOX_MESSAGES_MAX`] and [`MAILBOX_BYTES_MAX`]: then it is [`Full`](MailboxError::Full). After an error
     /// some of the messages may have been left.
-    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()>;
+    fn send(&self, messages: Vec<MailboxMessage>) -> MailboxFuture<'_, ()>;
 
     /// Takes at most [`RECEIVED_MAX`] messages from a mailbox. If it is empty, waits until `within` has passed, and
     /// returns soon after a message has come. In normal operation no message is returned twice. A mailbox has one

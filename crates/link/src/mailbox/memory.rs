@@ -37,8 +37,8 @@ impl MemoryMailboxesState {
     }
 
     fn bind(&mut self, by: String, term: Duration) -> Result<BindingEpoch, MailboxError> {
-        if let Some(epitaph) = self.final_status.clone() {
-            return Err(MailboxError::Finished { final_status: epitaph });
+        if let Some(final_status) = self.final_status.clone() {
+            return Err(MailboxError::Finished { final_status: final_status });
         }
         if let Some(by) = self.by() {
             return Err(MailboxError::AlreadyLed { by });
@@ -62,31 +62,31 @@ impl MemoryMailboxesState {
         }
     }
 
-    fn unbind(&mut self, epoch: BindingEpoch, epitaph: Option<String>) {
+    fn unbind(&mut self, epoch: BindingEpoch, final_status: Option<String>) {
         if self.epoch == epoch {
             self.bound = None;
-            self.final_status = self.final_status.take().or(epitaph);
+            self.final_status = self.final_status.take().or(final_status);
         }
     }
 
-    fn put(&mut self, letter: MailboxMessage) -> Result<(), MailboxError> {
-        if letter.bytes.len() > MAILBOX_MESSAGE_MAX {
-            return Err(MailboxError::TooLarge { bytes: letter.bytes.len() });
+    fn put(&mut self, message: MailboxMessage) -> Result<(), MailboxError> {
+        if message.bytes.len() > MAILBOX_MESSAGE_MAX {
+            return Err(MailboxError::TooLarge { bytes: message.bytes.len() });
         }
-        let mailbox = self.boxes.entry(letter.to).or_default();
+        let mailbox = self.boxes.entry(message.to).or_default();
         let held: usize = mailbox.iter().map(Vec::len).sum();
-        if mailbox.len() >= MAILBOX_MESSAGES_MAX || held + letter.bytes.len() > MAILBOX_BYTES_MAX {
+        if mailbox.len() >= MAILBOX_MESSAGES_MAX || held + message.bytes.len() > MAILBOX_BYTES_MAX {
             let reason = "one of its mailboxes has no reader".to_owned();
             return Err(MailboxError::Full { place: "memory".to_owned(), reason });
         }
-        mailbox.push_back(letter.bytes);
+        mailbox.push_back(message.bytes);
         Ok(())
     }
 
     fn take(&mut self, mailbox: MailboxId) -> Vec<Vec<u8>> {
-        let Some(letters) = self.boxes.get_mut(&mailbox) else { return Vec::new() };
-        let taken = letters.drain(..letters.len().min(RECEIVED_MAX)).collect();
-        if letters.is_empty() {
+        let Some(messages) = self.boxes.get_mut(&mailbox) else { return Vec::new() };
+        let taken = messages.drain(..messages.len().min(RECEIVED_MAX)).collect();
+        if messages.is_empty() {
             self.boxes.remove(&mailbox);
         }
         taken
@@ -103,9 +103,9 @@ impl MemoryMailboxes {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, letters: Vec<MailboxMessage>) -> Result<(), MailboxError> {
+    fn put(&self, messages: Vec<MailboxMessage>) -> Result<(), MailboxError> {
         let mut place = self.lock();
-        let put = letters.into_iter().try_for_each(|letter| place.put(letter));
+        let put = messages.into_iter().try_for_each(|message| place.put(message));
         drop(place);
         self.0.changed.notify_waiters();
         put
@@ -137,9 +137,9 @@ impl Mailboxes for MemoryMailboxes {
         Box::pin(async move { self.lock().renew(epoch, term) })
     }
 
-    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
+    fn unbind(&self, epoch: BindingEpoch, final_status: Option<String>) -> MailboxFuture<'_, ()> {
         Box::pin(async move {
-            self.lock().unbind(epoch, epitaph);
+            self.lock().unbind(epoch, final_status);
             Ok(())
         })
     }
@@ -155,8 +155,8 @@ impl Mailboxes for MemoryMailboxes {
         })
     }
 
-    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
-        Box::pin(async move { self.put(letters) })
+    fn send(&self, messages: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+        Box::pin(async move { self.put(messages) })
     }
 
     fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {

@@ -65,8 +65,8 @@ impl PendingRequests {
             return;
         }
         known.epoch = from;
-        if let MailboxReply::Over(epitaph) = answer {
-            return known.end(LinkError::Finished(epitaph));
+        if let MailboxReply::Over(final_status) = answer {
+            return known.end(LinkError::Finished(final_status));
         }
         if let Some(question) = known.questions.remove(&number) {
             // The caller may have given up.
@@ -77,8 +77,8 @@ impl PendingRequests {
     /// Applies a binding that was read because no messages came. Requests to a leader that is gone fail.
     pub(super) fn apply_binding(&self, place: &str, standing: MailboxBinding) {
         let mut known = self.lock();
-        if let Some(epitaph) = standing.final_status {
-            return known.end(LinkError::Finished(epitaph));
+        if let Some(final_status) = standing.final_status {
+            return known.end(LinkError::Finished(final_status));
         }
         if standing.epoch < known.epoch {
             let reason = format!(

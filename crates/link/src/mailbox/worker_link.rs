@@ -128,7 +128,7 @@ impl WorkerLink for MailboxWorkerLink {
         Box::pin(async move {
             let join = MailboxRequest::Join(Box::new(register));
             match self.0.request(&join, WITHIN, Some(RESEND_AFTER)).await? {
-                MailboxReply::Joined(told) => Ok(told),
+                MailboxReply::Joined(registered) => Ok(registered),
                 other => Err(self.0.unexpected_reply(&other)),
             }
         })
@@ -217,8 +217,8 @@ impl MailboxLinkState {
         let _forgets = ForgetRequestOnDrop { waiting: &self.pending, number };
         let envelope = MessageEnvelope { epoch, from: self.own, to: MailboxId::LEADER, number };
         let signed = SignedMailboxRequest::new(ask, &envelope, &self.secret);
-        let letters = envelope.seal(&self.key, &signed).map_err(|error| self.failed(error))?;
-        self.mailboxes.send(letters).await.map_err(|error| self.failed(error))?;
+        let messages = envelope.seal(&self.key, &signed).map_err(|error| self.failed(error))?;
+        self.mailboxes.send(messages).await.map_err(|error| self.failed(error))?;
         let until = again.map_or(late, |again| late.min(Instant::now() + again));
         tokio::select! {
             answered = answered => match answered {
@@ -253,7 +253,7 @@ impl MailboxLinkState {
             MailboxError::Full { .. } | MailboxError::Unreachable { .. } => {
                 self.unreachable(error.to_string())
             }
-            MailboxError::Finished { final_status: epitaph } => LinkError::Finished(epitaph),
+            MailboxError::Finished { final_status } => LinkError::Finished(final_status),
             error => LinkError::StateLost(error.to_string()),
         }
     }
@@ -266,10 +266,10 @@ impl MailboxLinkState {
         self.unreachable(format!("it sent an unexpected reply: {answer:?}"))
     }
 
-    fn deliver(&self, reader: &mut MailboxReader, letters: Vec<Vec<u8>>) {
-        for letter in letters {
+    fn deliver(&self, reader: &mut MailboxReader, messages: Vec<Vec<u8>>) {
+        for message in messages {
             // An unreadable message counts as lost.
-            if let Ok(Some((envelope, answer))) = reader.read(&letter) {
+            if let Ok(Some((envelope, answer))) = reader.read(&message) {
                 self.pending.complete(envelope.epoch, envelope.number, answer);
             }
         }
@@ -290,8 +290,8 @@ impl MailboxReceiveLoop {
         let mut reader = MailboxReader::new(end.key.clone(), end.own);
         loop {
             match end.mailboxes.receive(end.own, CHECK_LEADER_AFTER).await {
-                Ok(letters) if letters.is_empty() => self.check_leader().await,
-                Ok(letters) => end.deliver(&mut reader, letters),
+                Ok(messages) if messages.is_empty() => self.check_leader().await,
+                Ok(messages) => end.deliver(&mut reader, messages),
                 Err(error) => self.failed(error).await,
             }
         }

@@ -62,10 +62,10 @@ impl OutputShipper {
 
     /// Ships until shutdown, then for at most `LINGERS`. It does not wait for a leader that will never answer.
     pub async fn run(mut self, mut shutdown: ShutdownReceiver) {
-        let mut told = shutdown.clone();
+        let mut notice = shutdown.clone();
         // One deadline for everything that is left, however many tries it takes.
         let ends = async move {
-            told.wait().await;
+            notice.wait().await;
             sleep(SHIP_AFTER_SHUTDOWN).await;
         };
         tokio::pin!(ends);
@@ -97,9 +97,9 @@ impl OutputShipper {
             self.back_off().await;
             return true;
         }
-        let desk = Arc::clone(&self.logs.state);
+        let shipping = Arc::clone(&self.logs.state);
         tokio::select! {
-            () = desk.changed.notified() => {}
+            () = shipping.changed.notified() => {}
             () = shutdown.wait() => {}
         }
         true
@@ -222,9 +222,9 @@ impl OutputShipper {
         lost_where: &str,
     ) {
         let lost = start - shipped;
-        let mut told = format!("\nwindlass: {lost} bytes of output were lost {lost_where}\n");
-        told.truncate(usize::try_from(lost).unwrap_or(usize::MAX));
-        let front = self.logs.spool.prepend(log, told.as_bytes()).unwrap_or(start);
+        let mut notice = format!("\nwindlass: {lost} bytes of output were lost {lost_where}\n");
+        notice.truncate(usize::try_from(lost).unwrap_or(usize::MAX));
+        let front = self.logs.spool.prepend(log, notice.as_bytes()).unwrap_or(start);
         progress.missing += front - shipped;
         progress.shipped = front;
         // Without space for the record, the next incarnation reports the loss again, which is better than to stop here.

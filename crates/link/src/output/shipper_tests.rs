@@ -111,8 +111,8 @@ async fn leader_that_lost_log_bytes_is_told_of_the_gap_and_receives_the_rest() {
     logs.append(LOG, 0, b"d\n".to_vec()).await.unwrap();
     ship_all(&mut shipping).await;
     let lost = (256 << 10) - 1_000;
-    let told = format!("\nwindlass: {lost} bytes of output were lost by the controller\nbc\nd\n");
-    assert_eq!(leader.text()[1_000..], told);
+    let notice = format!("\nwindlass: {lost} bytes of output were lost by the controller\nbc\nd\n");
+    assert_eq!(leader.text()[1_000..], notice);
     assert_eq!(logs.unsent(), None);
 }
 
@@ -126,13 +126,13 @@ async fn lost_log_bytes_are_reported_once_and_none_are_resent_after_a_restart() 
     leader.0.lock().unwrap().truncate(1_000);
     logs.append(LOG, 0, b"c\n".to_vec()).await.unwrap();
     ship_all(&mut shipping).await;
-    let told = leader.text();
-    assert_eq!(told.matches("were lost").count(), 1);
+    let notice = leader.text();
+    assert_eq!(notice.matches("were lost").count(), 1);
     drop((logs, shipping));
     let ships = Arc::clone(&leader) as Arc<dyn OutputLink>;
     let (logs, mut shipping) = SpooledLogs::open(folder.path().join("logs"), ships).unwrap();
     ship_all(&mut shipping).await;
-    assert_eq!(leader.text(), told);
+    assert_eq!(leader.text(), notice);
     assert_eq!(logs.unsent(), None);
     let left = std::fs::read_dir(folder.path().join("logs")).unwrap().count();
     assert_eq!(left, 0, "the note about it is removed with the log");

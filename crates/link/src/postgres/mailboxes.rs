@@ -102,9 +102,9 @@ impl PostgresMailboxes {
             self.sweep().await;
             return Ok(epoch_of(row));
         }
-        let MailboxBinding { by, final_status: epitaph, .. } = self.read_binding().await?;
-        match (epitaph, by) {
-            (Some(epitaph), _) => Err(MailboxError::Finished { final_status: epitaph }),
+        let MailboxBinding { by, final_status, .. } = self.read_binding().await?;
+        match (final_status, by) {
+            (Some(final_status), _) => Err(MailboxError::Finished { final_status }),
             (None, Some(by)) => Err(MailboxError::AlreadyLed { by }),
             // The binding was given up in between.
             (None, None) => Err(MailboxError::AlreadyLed { by: "somebody".to_owned() }),
@@ -136,9 +136,9 @@ impl PostgresMailboxes {
     async fn unbind_place(
         &self,
         epoch: BindingEpoch,
-        epitaph: Option<String>,
+        final_status: Option<String>,
     ) -> Result<(), MailboxError> {
-        let parameters = vec![number(epoch.0.cast_signed()), text(epitaph)];
+        let parameters = vec![number(epoch.0.cast_signed()), text(final_status)];
         self.ask(&self.calls, statements::UNBIND, parameters).await.map(drop)
     }
 
@@ -152,14 +152,15 @@ impl PostgresMailboxes {
         Ok(rows.first().map(standing).unwrap_or_default())
     }
 
-    async fn put(&self, letters: Vec<MailboxMessage>) -> Result<(), MailboxError> {
-        if let Some(letter) = letters.iter().find(|letter| letter.bytes.len() > MAILBOX_MESSAGE_MAX)
+    async fn put(&self, messages: Vec<MailboxMessage>) -> Result<(), MailboxError> {
+        if let Some(message) =
+            messages.iter().find(|message| message.bytes.len() > MAILBOX_MESSAGE_MAX)
         {
-            return Err(MailboxError::TooLarge { bytes: letter.bytes.len() });
+            return Err(MailboxError::TooLarge { bytes: message.bytes.len() });
         }
-        let many = letters.len();
-        let boxes: Vec<i64> = letters.iter().map(|letter| letter.to.0.cast_signed()).collect();
-        let bodies: Vec<Vec<u8>> = letters.into_iter().map(|letter| letter.bytes).collect();
+        let many = messages.len();
+        let boxes: Vec<i64> = messages.iter().map(|message| message.to.0.cast_signed()).collect();
+        let bodies: Vec<Vec<u8>> = messages.into_iter().map(|message| message.bytes).collect();
         let parameters: Vec<OwnedParameter> = vec![
             (Box::new(boxes), Type::INT8_ARRAY),
             (Box::new(bodies), Type::BYTEA_ARRAY),
@@ -230,16 +231,16 @@ impl Mailboxes for PostgresMailboxes {
         Box::pin(self.renew_binding(epoch, term))
     }
 
-    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
-        Box::pin(self.unbind_place(epoch, epitaph))
+    fn unbind(&self, epoch: BindingEpoch, final_status: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.unbind_place(epoch, final_status))
     }
 
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
         Box::pin(self.read_binding())
     }
 
-    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
-        Box::pin(self.put(letters))
+    fn send(&self, messages: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.put(messages))
     }
 
     fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {

@@ -198,11 +198,11 @@ impl RedisMailboxes {
     async fn unbind_place(
         &self,
         epoch: BindingEpoch,
-        epitaph: Option<String>,
+        final_status: Option<String>,
     ) -> Result<(), MailboxError> {
         let epoch = epoch.0.to_string();
         let mut arguments = vec![epoch.as_bytes(), PLACE_KEPT.as_bytes()];
-        arguments.extend(epitaph.as_ref().map(String::as_bytes));
+        arguments.extend(final_status.as_ref().map(String::as_bytes));
         self.script(scripts::UNBIND, &self.place_keys(), &arguments).await.map(drop)
     }
 
@@ -217,20 +217,21 @@ impl RedisMailboxes {
         Ok(MailboxBinding { epoch, by: text(1), final_status: text(2) })
     }
 
-    async fn put(&self, letters: Vec<MailboxMessage>) -> Result<(), MailboxError> {
-        if let Some(letter) = letters.iter().find(|letter| letter.bytes.len() > MAILBOX_MESSAGE_MAX)
+    async fn put(&self, messages: Vec<MailboxMessage>) -> Result<(), MailboxError> {
+        if let Some(message) =
+            messages.iter().find(|message| message.bytes.len() > MAILBOX_MESSAGE_MAX)
         {
-            return Err(MailboxError::TooLarge { bytes: letter.bytes.len() });
+            return Err(MailboxError::TooLarge { bytes: message.bytes.len() });
         }
         let keys: Vec<[Vec<u8>; 2]> =
-            letters.iter().map(|letter| self.box_keys(letter.to)).collect();
+            messages.iter().map(|message| self.box_keys(message.to)).collect();
         let (most, most_bytes) = (MAILBOX_MESSAGES_MAX.to_string(), MAILBOX_BYTES_MAX.to_string());
-        let requests: Vec<RedisCommand<'_>> = letters
+        let requests: Vec<RedisCommand<'_>> = messages
             .iter()
             .zip(&keys)
-            .map(|(letter, keys)| {
+            .map(|(message, keys)| {
                 let limits = [most.as_bytes(), most_bytes.as_bytes(), MESSAGES_KEPT.as_bytes()];
-                eval(scripts::SEND, keys, &[&[letter.bytes.as_slice()], &limits[..]].concat())
+                eval(scripts::SEND, keys, &[&[message.bytes.as_slice()], &limits[..]].concat())
             })
             .collect();
         for answer in self.request(&self.calls, &requests, WITHIN).await? {
@@ -261,13 +262,13 @@ impl RedisMailboxes {
         requests.push(vec![b"LPOP".as_slice(), &list, rest.as_bytes()]);
         let mut answers = self.request(&self.pop_connection, &requests, within + WITHIN).await?;
         let (rest, first) = (answers.pop(), answers.pop());
-        let letters = self.letters(first, rest)?;
-        let bytes = letters.iter().map(Vec::len).sum::<usize>();
+        let messages = self.messages(first, rest)?;
+        let bytes = messages.iter().map(Vec::len).sum::<usize>();
         pops.taken = Some((mailbox, bytes)).filter(|_| bytes > 0);
-        Ok(letters)
+        Ok(messages)
     }
 
-    fn letters(
+    fn messages(
         &self,
         first: Option<RespValue>,
         rest: Option<RespValue>,
@@ -279,7 +280,7 @@ impl RedisMailboxes {
             _ => return Err(connection_error(&self.address, "it sent a malformed reply")),
         };
         let rest = match rest {
-            Some(RespValue::List(letters)) => letters,
+            Some(RespValue::List(messages)) => messages,
             _ => Vec::new(),
         };
         Ok(first.into_iter().chain(rest).filter_map(bytes_of).collect())
@@ -328,16 +329,16 @@ impl Mailboxes for RedisMailboxes {
         Box::pin(self.renew_binding(epoch, term))
     }
 
-    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
-        Box::pin(self.unbind_place(epoch, epitaph))
+    fn unbind(&self, epoch: BindingEpoch, final_status: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.unbind_place(epoch, final_status))
     }
 
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
         Box::pin(self.read_binding())
     }
 
-    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
-        Box::pin(self.put(letters))
+    fn send(&self, messages: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.put(messages))
     }
 
     fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {

@@ -29,18 +29,18 @@ pub(super) fn what_was_acknowledged_is_there(fresh: &FreshStorage<'_>) -> CheckR
 /// Folding the journal gives the state that the engine had when the last append was acknowledged.
 pub(super) fn the_same_state_follows_from_it(fresh: &FreshStorage<'_>) -> CheckResult {
     let place = fresh();
-    let told = sample_history();
+    let history = sample_history();
     {
         let journal = place.open();
         let mut leader = JournalTestLeader::win(&journal, "alpha")?;
-        for batch in told.batches {
+        for batch in history.batches {
             let append = leader.batch_of(batch);
             leader.append_accepted(append)?;
         }
     }
     let there = read_all_batches(&place.open())?;
     let engine = fold_events(there.iter().map(|batch| batch.events.as_slice()))?;
-    let (found, promised) = (engine.dump(), told.state);
+    let (found, promised) = (engine.dump(), history.state);
     let lines = |state: &str| state.lines().map(str::to_owned).collect::<Vec<_>>();
     expect_same_list("the lines of the state", &lines(&found), &lines(&promised))
 }

@@ -62,7 +62,7 @@ struct SampleHistoryBuilder {
     /// The position of the last event.
     head: Position,
     batches: Vec<Vec<Arc<RecordedEvent>>>,
-    crew: BTreeMap<WorkerId, SampleWorker>,
+    members: BTreeMap<WorkerId, SampleWorker>,
 }
 
 /// The state of one worker, as the leader knows it.
@@ -78,7 +78,7 @@ impl SampleHistoryBuilder {
     fn begin() -> Self {
         let (engine, now) = (Engine::new(EngineConfig::default()), Time::from_millis(START));
         let mut story =
-            Self { engine, now, head: Position(0), batches: Vec::new(), crew: BTreeMap::new() };
+            Self { engine, now, head: Position(0), batches: Vec::new(), members: BTreeMap::new() };
         story.lead(1);
         story.join(ALPHA, 2);
         story.join(BETA, 1);
@@ -148,7 +148,7 @@ impl SampleHistoryBuilder {
         self.ask(EngineRequest::Drain { worker: BETA });
         let incarnation = Incarnation(1);
         self.ask(EngineRequest::GuardEnded { worker: BETA, incarnation, started: Vec::new() });
-        self.crew.remove(&BETA);
+        self.members.remove(&BETA);
         for number in 10..18 {
             self.join(WorkerId(number), 1);
         }
@@ -157,7 +157,7 @@ impl SampleHistoryBuilder {
             self.exchange(ALPHA);
         }
         self.pass(Span::hours(2));
-        self.crew.retain(|worker, _| *worker == ALPHA);
+        self.members.retain(|worker, _| *worker == ALPHA);
         self.exchange(ALPHA);
     }
 
@@ -191,7 +191,7 @@ impl SampleHistoryBuilder {
         self.exchange(DELTA);
         let incarnation = Incarnation(1);
         self.ask(EngineRequest::GuardEnded { worker: DELTA, incarnation, started: Vec::new() });
-        self.crew.remove(&DELTA);
+        self.members.remove(&DELTA);
         self.ask(EngineRequest::Seal { run });
         let events = self.batches.iter().flatten().map(|it| (it.at, &it.event));
         let of_run = events.filter(|(_, event)| event.run() == Some(run));
@@ -236,11 +236,14 @@ impl SampleHistoryBuilder {
     }
 
     fn take(&mut self, reply: ExchangeReply) {
-        let (Some(hand), Ok(body)) = (self.crew.get_mut(&reply.worker), reply.body) else {
+        let (Some(worker_state), Ok(body)) = (self.members.get_mut(&reply.worker), reply.body)
+        else {
             return;
         };
-        hand.seen = hand.seen.max(reply.seq);
-        hand.held.extend(body.grants.into_iter().map(|grant| (grant.lease.fence, grant.lease)));
+        worker_state.seen = worker_state.seen.max(reply.seq);
+        worker_state
+            .held
+            .extend(body.grants.into_iter().map(|grant| (grant.lease.fence, grant.lease)));
     }
 
     fn lead(&mut self, term: u64) {
@@ -256,7 +259,7 @@ impl SampleHistoryBuilder {
     }
 
     fn join(&mut self, worker: WorkerId, slots: u32) {
-        self.crew.insert(worker, SampleWorker { slots, ..SampleWorker::default() });
+        self.members.insert(worker, SampleWorker { slots, ..SampleWorker::default() });
         self.ask(EngineRequest::Register(register(worker, slots)));
     }
 
@@ -271,22 +274,22 @@ impl SampleHistoryBuilder {
     }
 
     fn exchange_with(&mut self, worker: WorkerId, finished: Vec<FinishedAttempt>) {
-        let hand = self.crew.get_mut(&worker).expect("a worker that joined");
-        hand.seq = Seq(hand.seq.0 + 1);
+        let worker_state = self.members.get_mut(&worker).expect("a worker that joined");
+        worker_state.seq = Seq(worker_state.seq.0 + 1);
         let in_flight =
             |lease: &LeaseRef| InFlightLease { lease: *lease, phase: LeasePhase::Started };
-        let in_flight: Vec<InFlightLease> = hand.held.values().map(in_flight).collect();
+        let in_flight: Vec<InFlightLease> = worker_state.held.values().map(in_flight).collect();
         let held = u32::try_from(in_flight.len()).expect("a worker has few leases");
         let exchange = Exchange {
             worker,
             drains: false,
             incarnation: Incarnation(1),
             term: self.engine.term(),
-            seq: hand.seq,
-            seen: hand.seen,
+            seq: worker_state.seq,
+            seen: worker_state.seen,
             finished,
             in_flight,
-            want: hand.slots.saturating_sub(held),
+            want: worker_state.slots.saturating_sub(held),
         };
         self.ask(EngineRequest::Exchange(exchange));
     }
@@ -294,7 +297,10 @@ impl SampleHistoryBuilder {
     /// Returns the worker that holds the step, and its lease.
     fn lease(&self, (run, step): (RunId, &str)) -> (WorkerId, LeaseRef) {
         let step = self.step(run, step);
-        let held = self.crew.iter().flat_map(|(id, hand)| hand.held.values().map(|it| (*id, *it)));
+        let held = self
+            .members
+            .iter()
+            .flat_map(|(id, worker_state)| worker_state.held.values().map(|it| (*id, *it)));
         let mut of_step = held.filter(|(_, lease)| (lease.run, lease.step) == (run, step));
         of_step.next().expect("a worker holds the step")
     }
@@ -316,11 +322,11 @@ impl SampleHistoryBuilder {
 
     fn finish_at(&mut self, worker: WorkerId, (run, step): (RunId, &str), outcome: Outcome) {
         let step = self.step(run, step);
-        let hand = self.crew.get_mut(&worker).expect("a worker that joined");
-        let mut held = hand.held.values().copied();
+        let worker_state = self.members.get_mut(&worker).expect("a worker that joined");
+        let mut held = worker_state.held.values().copied();
         let lease = held.find(|lease| (lease.run, lease.step) == (run, step));
         let lease = lease.expect("the worker holds the step");
-        hand.held.remove(&lease.fence);
+        worker_state.held.remove(&lease.fence);
         self.exchange_with(
             worker,
             vec![FinishedAttempt { lease, outcome, ran: Some(Span::secs(1)) }],
@@ -329,18 +335,17 @@ impl SampleHistoryBuilder {
 
     /// Runs all steps with this outcome until no step is left.
     fn run_all_steps(&mut self, outcome: &Outcome) {
-        let workers: Vec<WorkerId> = self.crew.keys().copied().collect();
+        let workers: Vec<WorkerId> = self.members.keys().copied().collect();
         for _ in 0..ROUNDS_MAX {
             for worker in &workers {
                 self.exchange(*worker);
             }
-            let mut leases = self
-                .crew
-                .iter()
-                .flat_map(|(id, hand)| hand.held.values().map(|lease| (*id, *lease)));
+            let mut leases = self.members.iter().flat_map(|(id, worker_state)| {
+                worker_state.held.values().map(|lease| (*id, *lease))
+            });
             let Some((worker, lease)) = leases.next() else { return };
-            let hand = self.crew.get_mut(&worker).expect("it holds the lease");
-            hand.held.remove(&lease.fence);
+            let worker_state = self.members.get_mut(&worker).expect("it holds the lease");
+            worker_state.held.remove(&lease.fence);
             let (outcome, ran) = (outcome.clone(), Some(Span::secs(1)));
             self.exchange_with(worker, vec![FinishedAttempt { lease, outcome, ran }]);
         }
@@ -408,12 +413,12 @@ mod tests {
 
     #[test]
     fn history_has_every_kind_of_event_and_folds_to_its_state() {
-        let told = sample_history();
+        let sample = sample_history();
         let found: BTreeSet<_> =
-            told.batches.iter().flatten().map(|it| event_kind(&it.event)).collect();
+            sample.batches.iter().flatten().map(|it| event_kind(&it.event)).collect();
         assert_eq!(found.len(), EVENT_KINDS, "{found:?}");
         let engine =
-            fold_events(told.batches.iter().map(Vec::as_slice)).expect("it is a real history");
-        assert_eq!(engine.dump(), told.state);
+            fold_events(sample.batches.iter().map(Vec::as_slice)).expect("it is a real history");
+        assert_eq!(engine.dump(), sample.state);
     }
 }

@@ -147,15 +147,15 @@ pub(super) fn with_its_tail_it_gives_the_same_state(fresh: &FreshStorage<'_>) ->
     let place = fresh();
     let journal = place.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
-    let told = sample_history().batches;
-    for batch in &told {
+    let history = sample_history().batches;
+    for batch in &history {
         let append = leader.batch_of(batch.clone());
         leader.append_accepted(append)?;
     }
-    let whole = fold_events(told.iter().map(Vec::as_slice))?;
+    let whole = fold_events(history.iter().map(Vec::as_slice))?;
     let mut engine = Engine::new(EngineConfig::default());
     let mut position = Position(0);
-    for batch in &told {
+    for batch in &history {
         engine = fold_on(engine, batch)?;
         position.0 += batch.len() as u64;
         let state = encode_state(&engine);

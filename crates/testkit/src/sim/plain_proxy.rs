@@ -161,7 +161,7 @@ impl SimWorld<'_> {
                 (proxy.life, proxy.open_request) = (leader_life, None);
                 proxy.waiting.clear();
             }
-            let known = proxy.session.life();
+            let known = proxy.session.config();
             let same_term =
                 known.term == term || self.bugs.on(PlantedBug::PlainSessionOutlivesTerm);
             if known.incarnation == incarnation && (same_term || proxy.open_request.is_some()) {
@@ -176,7 +176,7 @@ impl SimWorld<'_> {
             self.witness.delivered(fence);
         }
         let former = self.plain.proxies.remove(&(leader, worker));
-        let answers = former.filter(|it| it.session.life().incarnation == incarnation);
+        let answers = former.filter(|it| it.session.config().incarnation == incarnation);
         let answers = answers.map(|it| it.answers).unwrap_or_default();
         let waiting = VecDeque::new();
         let fresh = PlainProxy { session, answers, life: leader_life, open_request: None, waiting };
@@ -302,7 +302,7 @@ impl SimWorld<'_> {
         let id = WorkerId(worker as u64);
         let proxy = self.proxy(leader, worker);
         let started = proxy.session.held();
-        let incarnation = proxy.session.life().incarnation;
+        let incarnation = proxy.session.config().incarnation;
         let turn = proxy.open_request.as_mut().expect("a request is served");
         let request = if running.is_empty() {
             turn.stage = PlainRequestStage::Ends;
@@ -321,7 +321,7 @@ impl SimWorld<'_> {
             return;
         }
         let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) else { return };
-        let same = proxy.session.life().incarnation == reply.incarnation && proxy.life == life;
+        let same = proxy.session.config().incarnation == reply.incarnation && proxy.life == life;
         let turn = proxy.open_request.take_if(|turn| same && turn.awaits == Some(reply.seq));
         let Some(mut turn) = turn else { return };
         turn.awaits = None;

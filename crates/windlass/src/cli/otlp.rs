@@ -45,7 +45,7 @@ pub(crate) fn named(address: &str) -> Result<TraceCollector, String> {
 mod tests {
     use super::*;
 
-    fn told(variables: &[(&str, &str)]) -> String {
+    fn settings_of(variables: &[(&str, &str)]) -> String {
         let find = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -57,10 +57,10 @@ mod tests {
     fn trace_endpoint_variable_overrides_the_general_one() {
         let all = ("EXPORTER_OTLP_ENDPOINT", "http://a:4318");
         let traces = ("EXPORTER_OTLP_TRACES_ENDPOINT", "http://b:9/in");
-        assert_eq!(told(&[]), "");
-        assert_eq!(told(&[all]), "Collector(http://a:4318/v1/traces)");
-        assert_eq!(told(&[all, traces]), "Collector(http://b:9/in)");
-        assert_eq!(told(&[all, ("SDK_DISABLED", "TRUE")]), "");
-        assert_eq!(told(&[all, ("TRACES_EXPORTER", "none")]), "");
+        assert_eq!(settings_of(&[]), "");
+        assert_eq!(settings_of(&[all]), "Collector(http://a:4318/v1/traces)");
+        assert_eq!(settings_of(&[all, traces]), "Collector(http://b:9/in)");
+        assert_eq!(settings_of(&[all, ("SDK_DISABLED", "TRUE")]), "");
+        assert_eq!(settings_of(&[all, ("TRACES_EXPORTER", "none")]), "");
     }
 }

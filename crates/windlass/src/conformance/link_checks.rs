@@ -96,8 +96,8 @@ pub(super) fn with_new_mailboxes(
     let runtime = builder.worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| CheckDifference::new(error.to_string()))?;
     let harness = fresh();
-    let told = runtime.block_on(async { timeout(CHECK_TIMEOUT, tell(&*harness)).await });
+    let result = runtime.block_on(async { timeout(CHECK_TIMEOUT, tell(&*harness)).await });
     let late = || Err(CheckDifference::new("a call has not returned within a minute"));
     runtime.shutdown_background();
-    told.unwrap_or_else(|_| late())
+    result.unwrap_or_else(|_| late())
 }

@@ -397,7 +397,7 @@ fn worker(
         own.map_or(Incarnation::default(), |worker| worker.incarnation)
     });
     let (incarnation, former) = match options.orphan_guard {
-        Some((lives, guard)) => lives.begin(known, guard, system_now())?,
+        Some((incarnations, guard)) => incarnations.begin(known, guard, system_now())?,
         None => (known.next(system_now(), 0), FormerLifeProof::Unknown),
     };
     let worker = WorkerSetup {

@@ -247,9 +247,11 @@ impl Context {
 
 /// A result that is kept in the memory of this worker.
 fn kept_here<S: Step>(kept: std::result::Result<InMemoryValue, String>) -> Result<Out<S>> {
-    let told = |why| Error::msg(format!("the result of `{}` is not available: {why}", S::NAME));
-    let kept = kept.map_err(told)?.downcast::<S::Output>();
-    kept.map(Out::shared).map_err(|_| told("it has another type than this step takes".to_owned()))
+    let unavailable =
+        |why| Error::msg(format!("the result of `{}` is not available: {why}", S::NAME));
+    let kept = kept.map_err(unavailable)?.downcast::<S::Output>();
+    kept.map(Out::shared)
+        .map_err(|_| unavailable("it has another type than this step takes".to_owned()))
 }
 
 /// A cell as a struct with a field for each axis.

@@ -49,7 +49,7 @@ async fn start(folder: &Path, stores: &Stores) -> EmbeddedNode {
     let logs = Arc::clone(&stores.logs);
     let executor = Arc::new(BuiltinExecutor::new(place, guard.expect("a guard starts"), logs));
     let labels = Labels::new(["linux"]);
-    let crew = LocalWorkerOptions {
+    let worker_options = LocalWorkerOptions {
         place: LocalWorkerPlace::Exclusive,
         name: "here".to_owned(),
         slots: 2,
@@ -59,7 +59,7 @@ async fn start(folder: &Path, stores: &Stores) -> EmbeddedNode {
         executor,
         orphan_guard: None,
     };
-    EmbeddedNode::start(stores, crew).await.expect("nobody else leads")
+    EmbeddedNode::start(stores, worker_options).await.expect("nobody else leads")
 }
 
 async fn submit(station: &EmbeddedNode, plan: &Arc<Plan>) -> RunId {

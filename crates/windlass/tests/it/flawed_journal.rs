@@ -33,7 +33,7 @@ pub(crate) enum JournalFlaw {
     KeepsTheLastSaved,
     KnowsBatchesByNameAlone,
     KnowsNoRepeats,
-    LetsEverybodyWin,
+    LetsEveryCandidateWin,
     PrunesBeyondTheSnapshot,
     PrunesMoreThanAsked,
     PrunesStartedBatches,
@@ -71,7 +71,7 @@ impl JournalFlaw {
         Self::KeepsTheLastSaved,
         Self::KnowsBatchesByNameAlone,
         Self::KnowsNoRepeats,
-        Self::LetsEverybodyWin,
+        Self::LetsEveryCandidateWin,
         Self::PrunesBeyondTheSnapshot,
         Self::PrunesMoreThanAsked,
         Self::PrunesStartedBatches,
@@ -119,7 +119,7 @@ impl JournalFlaw {
             }
             Self::KnowsBatchesByNameAlone => "append::the_same_name_elsewhere_is_no_repeat",
             Self::KnowsNoRepeats => "crash::an_append_without_answer_is_settled_by_repeating_it",
-            Self::LetsEverybodyWin => "terms::of_two_candidates_one_wins",
+            Self::LetsEveryCandidateWin => "terms::of_two_candidates_one_wins",
             Self::PrunesMoreThanAsked => "snapshot::nothing_leaves_beyond_what_was_asked",
             Self::PrunesTheLastBatch => "snapshot::the_last_batch_stays",
             Self::PrunesWithOneSnapshot => "snapshot::without_two_nothing_leaves",
@@ -212,7 +212,7 @@ impl FlawedJournal {
     fn campaign_now(&self, candidate: LeaderCandidate) -> CampaignOutcome {
         let mut it = self.locked();
         if let Some(LeaderCandidate { node, address }) =
-            it.leader.clone().filter(|_| !self.has(JournalFlaw::LetsEverybodyWin))
+            it.leader.clone().filter(|_| !self.has(JournalFlaw::LetsEveryCandidateWin))
         {
             return CampaignOutcome::LedBy { node, pid: None, address };
         }

@@ -128,14 +128,14 @@ async fn output_blocked_by_a_full_disk_resumes_or_can_be_dropped() {
 #[tokio::test(start_paused = true)]
 async fn step_fails_with_a_reason_when_its_output_stays_unwritable() {
     let logs = LimitedLogs::without_room(LogFullPolicy::Fails(BOUND));
-    let (mut record, (_orders, mut told)) = (record(&logs), orders());
+    let (mut record, (_orders, mut received)) = (record(&logs), orders());
     let began = Instant::now();
     record.take(b"lost");
     record.write().await;
     assert!(record.has_failed());
     assert!((BOUND..BOUND + Duration::from_secs(1)).contains(&began.elapsed()));
     record.take(b"more of it is read, and dropped");
-    record.finish(&mut told).await;
+    record.finish(&mut received).await;
     let why = "its output could not be kept: no space left in here for 60 s";
     assert_eq!(*logs.last_line.lock().unwrap(), format!("\nwindlass: the step failed: {why}\n"));
     let outcome = record.apply_output_loss(Outcome::exit(0));
@@ -150,18 +150,18 @@ async fn step_fails_with_a_reason_when_its_output_stays_unwritable() {
 #[tokio::test(start_paused = true)]
 async fn stopped_step_does_not_succeed_without_its_output() {
     let logs = LimitedLogs::without_room(LogFullPolicy::Fails(BOUND));
-    let (mut record, (orders, mut told)) = (record(&logs), orders());
+    let (mut record, (orders, mut received)) = (record(&logs), orders());
     record.take(b"lost");
     let stop = StopOrder { fence: Fence(3), how: StopMode::Term, why: StopReason::RunCancelled };
     orders.send_modify(|orders| orders.stop = Some(stop));
-    record.finish(&mut told).await;
+    record.finish(&mut received).await;
     assert_eq!(record.apply_output_loss(Outcome::exit(0)).kind, OutcomeKind::Failed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn stopped_step_does_not_wait_for_disk_space() {
     let logs = LimitedLogs::without_room(LogFullPolicy::Waits);
-    let (mut record, (orders, mut told)) = (record(&logs), orders());
+    let (mut record, (orders, mut received)) = (record(&logs), orders());
     record.take(b"lost");
     let began = Instant::now();
     let stop = async {
@@ -170,7 +170,7 @@ async fn stopped_step_does_not_wait_for_disk_space() {
             StopOrder { fence: Fence(3), how: StopMode::Term, why: StopReason::RunCancelled };
         orders.send_modify(|orders| orders.stop = Some(stop));
     };
-    tokio::join!(record.finish(&mut told), stop);
+    tokio::join!(record.finish(&mut received), stop);
     assert!(began.elapsed() < Duration::from_hours(1) + Duration::from_secs(1));
     let outcome = record.apply_output_loss(Outcome::exit(0));
     assert_eq!((outcome.kind, outcome.output), (OutcomeKind::Succeeded, StepOutput::None));

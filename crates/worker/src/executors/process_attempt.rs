@@ -80,12 +80,12 @@ impl ProcessAttempt {
             .timeout
             .map(|timeout| Instant::now() + duration(timeout.saturating_sub(ran)));
         let mut output = OutputPipe::new(reader);
-        let (exit, told) = self.follow(&guarded, (passed_on, ends_at), &mut output).await;
+        let (exit, reason) = self.follow(&guarded, (passed_on, ends_at), &mut output).await;
         if let Some((turn, at)) = turn.zip(guarded.gone_at()) {
             turn.report_gone(clock::time_since_boot().since(at)).await;
         }
         self.drain(&mut output).await;
-        let outcome = self.outcome(exit, told).await;
+        let outcome = self.outcome(exit, reason).await;
         if let Some(text) = self.prepared.files.keep(&self.prepared.masks) {
             self.record.keep_summary(text).await;
         }
@@ -153,7 +153,7 @@ impl ProcessAttempt {
         (mut passed_on, ends_at): (AttemptOrders, Option<Instant>),
         output: &mut OutputPipe,
     ) -> (StepExit, ProcessStopReason) {
-        let mut told = if passed_on.stop.is_some() {
+        let mut reason = if passed_on.stop.is_some() {
             ProcessStopReason::Stop
         } else {
             ProcessStopReason::Nothing
@@ -167,23 +167,23 @@ impl ProcessAttempt {
             // finds no room.
             tokio::select! {
                 biased;
-                exit = &mut gone => return (exit, told),
+                exit = &mut gone => return (exit, reason),
                 order = next_order(&mut self.orders, &mut passed_on) => match order {
                     ProcessOrder::Stop(stop) => {
-                        told = ProcessStopReason::Stop;
+                        reason = ProcessStopReason::Stop;
                         guarded.stop(stop.how, grace).await;
                     }
                     // It runs already.
                     ProcessOrder::Withdraw => {}
                     ProcessOrder::Deadline(at) => guarded.set_deadline(at).await,
                 },
-                () = sleep_until_or_never(ends_at), if told == ProcessStopReason::Nothing => {
-                    told = ProcessStopReason::Timeout;
+                () = sleep_until_or_never(ends_at), if reason == ProcessStopReason::Nothing => {
+                    reason = ProcessStopReason::Timeout;
                     guarded.stop(StopMode::Term, grace).await;
                 }
                 () = self.record.write(), if self.record.is_unwritten() => {
-                    if self.record.has_failed() && told == ProcessStopReason::Nothing {
-                        told = ProcessStopReason::OutputLost;
+                    if self.record.has_failed() && reason == ProcessStopReason::Nothing {
+                        reason = ProcessStopReason::OutputLost;
                         guarded.stop(StopMode::Term, grace).await;
                     }
                 }
@@ -208,14 +208,14 @@ impl ProcessAttempt {
         }
     }
 
-    async fn outcome(&mut self, exit: StepExit, told: ProcessStopReason) -> Outcome {
+    async fn outcome(&mut self, exit: StepExit, reason: ProcessStopReason) -> Outcome {
         let code = match exit {
             StepExit::Code(code) => code,
             // The exit code that a shell would return.
             StepExit::Signal(signal) => 128 + signal,
             StepExit::NotSpawned(why) => {
                 self.record.add_notice(&why.text);
-                if why.cause == SpawnFailureCause::Hung && told == ProcessStopReason::Nothing {
+                if why.cause == SpawnFailureCause::Hung && reason == ProcessStopReason::Nothing {
                     // The lease ended before the start returned.
                     return Outcome::plain(OutcomeKind::Lost);
                 }
@@ -227,7 +227,7 @@ impl ProcessAttempt {
             StepExit::Lost => return self.lost_outcome().await,
         };
         let ended = Outcome::exit(code);
-        match told {
+        match reason {
             ProcessStopReason::Timeout => Outcome { kind: OutcomeKind::TimedOut, ..ended },
             // The exit code does not matter: many programs end with 0 after a signal without having done their work.
             ProcessStopReason::Stop => Outcome { kind: OutcomeKind::Cancelled, ..ended },

@@ -135,8 +135,9 @@ impl GuardState {
         let behind = self.outbox.is_full() || self.inbox.has_message();
         let unread = if behind { PollFlags::HUP } else { PollFlags::IN };
         let unwritten = if self.outbox.is_blocked() { PollFlags::OUT } else { PollFlags::empty() };
-        let of_charge =
-            |charge: &SupervisedStep| Some((Some(charge.fence), Arc::clone(charge.watch()?)));
+        let of_charge = |supervised: &SupervisedStep| {
+            Some((Some(supervised.fence), Arc::clone(supervised.watch()?)))
+        };
         let of_orphans = self.orphans.watches().map(|watch| (None, Arc::clone(watch)));
         Ok(GuardWait {
             socket: Arc::clone(&self.socket),
@@ -189,17 +190,17 @@ impl GuardState {
     /// Reads the worker's messages and enforces deadlines.
     pub(super) fn handle_input(
         &mut self,
-        told: bool,
+        has_input: bool,
         own: &mut ThreadChildren,
         now: Time,
     ) -> io::Result<GuardNextAction> {
-        let alive = !told || self.read()?;
+        let alive = !has_input || self.read()?;
         let heard = if alive { self.handle_requests(now)? } else { GuardNextAction::WorkerDied };
         if !matches!(heard, GuardNextAction::Nothing | GuardNextAction::Start(_)) {
             self.close_queue();
             return Ok(heard);
         }
-        self.steps.iter_mut().for_each(|charge| charge.enforce(now));
+        self.steps.iter_mut().for_each(|supervised| supervised.enforce(now));
         self.in_process.enforce(now);
         if self.in_process.has_expired(now) {
             self.close_queue();
@@ -210,7 +211,7 @@ impl GuardState {
             let _ = self.socket.shutdown(Shutdown::Both);
             return Ok(GuardNextAction::HungStart);
         }
-        if self.steps.iter().any(|charge| charge.signal_sent > StepSignal::None) {
+        if self.steps.iter().any(|supervised| supervised.signal_sent > StepSignal::None) {
             self.refresh_processes(own, now)?;
         }
         self.write(now);
@@ -250,26 +251,26 @@ impl GuardState {
     fn refresh_processes(&mut self, own: &mut ThreadChildren, now: Time) -> io::Result<()> {
         self.refreshed_at = now;
         for index in 0..self.steps.len() {
-            let charge = &mut self.steps[index];
-            if let Some(exit) = charge.take_exit() {
-                let fence = charge.fence;
-                let told_at = self.queue.end_report_at(charge.end(), now);
+            let supervised = &mut self.steps[index];
+            if let Some(exit) = supervised.take_exit() {
+                let fence = supervised.fence;
+                let told_at = self.queue.end_report_at(supervised.end(), now);
                 self.outbox.add(&GuardEvent::Exited { fence, exit }, told_at)?;
             }
         }
         // This follows the main processes: their orphans exist by the time their end is seen.
         self.orphans.refresh(own, &self.steps, &self.mark, (self.serial, now))?;
         for index in (0..self.steps.len()).rev() {
-            let charge = &mut self.steps[index];
-            let fence = charge.fence;
+            let supervised = &mut self.steps[index];
+            let fence = supervised.fence;
             let left = self.orphans.has_orphans_of(fence)
-                || charge.leader.is_some_and(platform::group_left);
-            if !charge.has_exited() || left {
-                charge.terminate_leftovers(now);
-                self.orphans.signal_orphans_of(charge);
+                || supervised.leader.is_some_and(platform::group_left);
+            if !supervised.has_exited() || left {
+                supervised.terminate_leftovers(now);
+                self.orphans.signal_orphans_of(supervised);
                 continue;
             }
-            let end = charge.end();
+            let end = supervised.end();
             let told_at = self.queue.end_report_at(end, now);
             if !is_internal(fence) {
                 self.queue.on_gone(end, now);
@@ -319,11 +320,11 @@ impl GuardState {
                 GuardRequest::Release { fence } => self.in_process.release(fence),
                 GuardRequest::Stop { fence, how, grace } => {
                     self.withdraw(fence, now)?;
-                    self.with(fence, |charge| charge.stop(how, grace, now));
+                    self.with(fence, |supervised| supervised.stop(how, grace, now));
                 }
                 GuardRequest::Deadline { fence, at } => {
                     self.in_process.set_deadline(fence, at);
-                    self.with(fence, |charge| charge.set_deadline(at));
+                    self.with(fence, |supervised| supervised.set_deadline(at));
                 }
                 GuardRequest::Expire { at } => self.in_process.set_expiry(at),
                 GuardRequest::Will(will) => self.death_notice.set_config(will),
@@ -406,9 +407,9 @@ impl GuardState {
         if !is_internal(fence) {
             self.death_notice.started(fence);
         }
-        self.with(fence, |charge| match watcher {
-            ExitWatcher::Descriptor => charge.started(pid),
-            ExitWatcher::SpawnThread => charge.started_on_thread(pid),
+        self.with(fence, |supervised| match watcher {
+            ExitWatcher::Descriptor => supervised.started(pid),
+            ExitWatcher::SpawnThread => supervised.started_on_thread(pid),
         });
         let pid = pid.as_raw_nonzero().get();
         let spawned = GuardEvent::Spawned { fence, pid, at };
@@ -428,8 +429,9 @@ impl GuardState {
 
     /// Acts on a step. A step that is gone, or never existed, needs nothing.
     fn with(&mut self, fence: Fence, act: impl FnOnce(&mut SupervisedStep)) {
-        if let Some(charge) = self.steps.iter_mut().find(|charge| charge.fence == fence) {
-            act(charge);
+        if let Some(supervised) = self.steps.iter_mut().find(|supervised| supervised.fence == fence)
+        {
+            act(supervised);
         }
     }
 
@@ -457,7 +459,7 @@ impl GuardState {
     /// Forgets a step that will not be started.
     pub(super) fn never_started(&mut self, fence: Fence) {
         let before = self.steps.len();
-        self.steps.retain(|charge| charge.fence != fence);
+        self.steps.retain(|supervised| supervised.fence != fence);
         if self.steps.len() < before && !is_internal(fence) {
             self.queue.on_not_started();
         }
@@ -470,7 +472,7 @@ impl GuardState {
 
     /// Kills all known processes at once: other steps may wait for the locks of these, and their output has no reader any more.
     pub(super) fn kill_all(&mut self) -> io::Result<()> {
-        for leader in self.steps.iter().filter_map(|charge| charge.leader) {
+        for leader in self.steps.iter().filter_map(|supervised| supervised.leader) {
             // It fails if the group is gone. A main process may have left it for another.
             let _ = kill_process_group(leader, Signal::KILL);
             let _ = kill_process(leader, Signal::KILL);
@@ -494,7 +496,7 @@ impl GuardState {
             // More may have died meanwhile: one listing serves all of them.
             while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         }
-        let leaders = || self.steps.iter().filter_map(|charge| charge.leader);
+        let leaders = || self.steps.iter().filter_map(|supervised| supervised.leader);
         while leaders().any(platform::group_left) {
             // An error is a signal, which changes nothing.
             let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }));

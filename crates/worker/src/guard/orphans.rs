@@ -86,7 +86,7 @@ impl GuardOrphans {
     pub(super) fn refresh(
         &mut self,
         own: &mut ThreadChildren,
-        charges: &[SupervisedStep],
+        steps: &[SupervisedStep],
         mark: &GuardMark,
         seen: (u64, Time),
     ) -> io::Result<()> {
@@ -97,13 +97,13 @@ impl GuardOrphans {
                 own.list(&mut self.listed)?;
             }
             // A main process is reaped last.
-            self.listed.retain(|pid| charges.iter().all(|charge| charge.leader != Some(*pid)));
+            self.listed.retain(|pid| steps.iter().all(|step| step.leader != Some(*pid)));
             if self.orphans.is_empty() && self.listed.is_empty() {
                 return Ok(());
             }
             self.adopt(seen);
             let some_died = self.reap();
-            self.attribute(charges, mark, seen.1);
+            self.attribute(steps, mark, seen.1);
             if !some_died {
                 break;
             }
@@ -136,17 +136,17 @@ impl GuardOrphans {
     }
 
     /// Assigns orphans to their steps. Those of steps that are gone are killed.
-    fn attribute(&mut self, charges: &[SupervisedStep], mark: &GuardMark, now: Time) {
+    fn attribute(&mut self, steps: &[SupervisedStep], mark: &GuardMark, now: Time) {
         if self.of_one_step {
-            return self.attribute_to(charges.first());
+            return self.attribute_to(steps.first());
         }
         for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner.is_none()) {
-            let (marked, clear) = owner_if_clear(orphan.pid, charges, mark);
-            let of_living = marked.filter(|of| charges.iter().any(|charge| charge.fence == *of));
-            orphan.owner = of_living.or_else(|| last_owner(orphan, charges));
+            let (marked, clear) = owner_if_clear(orphan.pid, steps, mark);
+            let of_living = marked.filter(|of| steps.iter().any(|step| step.fence == *of));
+            orphan.owner = of_living.or_else(|| last_owner(orphan, steps));
             let young = now.since(orphan.seen_at) < IN_TRANSITION;
             orphan.unclear = orphan.owner.is_none() && young && !clear;
-            let of_gone = charges.iter().all(|charge| charge.serial > orphan.seen);
+            let of_gone = steps.iter().all(|step| step.serial > orphan.seen);
             if orphan.owner.is_none() && (marked.is_some() || of_gone) {
                 orphan.signal(StepSignal::Kill);
             }
@@ -157,10 +157,10 @@ impl GuardOrphans {
     }
 
     /// Assigns all orphans to one step. Without a step they are left over from the last one, and are killed.
-    fn attribute_to(&mut self, charge: Option<&SupervisedStep>) {
+    fn attribute_to(&mut self, step: Option<&SupervisedStep>) {
         for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner.is_none()) {
-            match charge {
-                Some(charge) => orphan.owner = Some(charge.fence),
+            match step {
+                Some(step) => orphan.owner = Some(step.fence),
                 None => orphan.signal(StepSignal::Kill),
             }
         }
@@ -175,9 +175,9 @@ impl GuardOrphans {
     }
 
     /// Sends the orphans of a step the signal that the step received.
-    pub(super) fn signal_orphans_of(&mut self, charge: &SupervisedStep) {
-        for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner == Some(charge.fence)) {
-            orphan.signal(charge.signal_sent);
+    pub(super) fn signal_orphans_of(&mut self, step: &SupervisedStep) {
+        for orphan in self.orphans.iter_mut().filter(|orphan| orphan.owner == Some(step.fence)) {
+            orphan.signal(step.signal_sent);
         }
     }
 }
@@ -194,10 +194,10 @@ pub(super) fn kill(children: &[Pid]) {
 /// transition meanwhile is checked again.
 fn owner_if_clear(
     orphan: Pid,
-    charges: &[SupervisedStep],
+    steps: &[SupervisedStep],
     mark: &GuardMark,
 ) -> (Option<Fence>, bool) {
-    let of = || owner_of(orphan, charges, mark);
+    let of = || owner_of(orphan, steps, mark);
     match of() {
         Some(fence) => (Some(fence), true),
         None if platform::in_transition(orphan) => (None, false),
@@ -206,10 +206,10 @@ fn owner_if_clear(
 }
 
 /// Returns the step of a process by its group or else by its mark. A marked step may be gone.
-fn owner_of(orphan: Pid, charges: &[SupervisedStep], mark: &GuardMark) -> Option<Fence> {
+fn owner_of(orphan: Pid, steps: &[SupervisedStep], mark: &GuardMark) -> Option<Fence> {
     let group = getpgid(Some(orphan)).ok();
-    let by_group = charges.iter().find(|charge| charge.leader.is_some() && charge.leader == group);
-    let fence = Cell::new(by_group.map(|charge| charge.fence));
+    let by_group = steps.iter().find(|step| step.leader.is_some() && step.leader == group);
+    let fence = Cell::new(by_group.map(|step| step.fence));
     if fence.get().is_none() {
         platform::environment_has(orphan, |entry| {
             fence.set(mark.fence_in(entry));
@@ -220,8 +220,8 @@ fn owner_of(orphan: Pid, charges: &[SupervisedStep], mark: &GuardMark) -> Option
 }
 
 /// Returns the last of the steps that an unmarked orphan may belong to, if that one has ended.
-fn last_owner(orphan: &OrphanProcess, charges: &[SupervisedStep]) -> Option<Fence> {
-    let mut possible = charges.iter().filter(|charge| charge.serial <= orphan.seen);
+fn last_owner(orphan: &OrphanProcess, steps: &[SupervisedStep]) -> Option<Fence> {
+    let mut possible = steps.iter().filter(|step| step.serial <= orphan.seen);
     let first = possible.next()?;
     (possible.next().is_none() && first.has_exited()).then_some(first.fence)
 }

@@ -45,17 +45,17 @@ impl SpawnThreads {
 
     /// Gives a step to a free thread. Returns the step if there is none.
     pub(super) fn offer(&self, start: StepStart, process: &Arc<GuardProcess>) -> Option<StepStart> {
-        let mut crew = self.lock();
-        crew.queue.push_back(start);
-        if crew.waiting >= crew.queue.len() {
+        let mut state = self.lock();
+        state.queue.push_back(start);
+        if state.waiting >= state.queue.len() {
             self.wakes.notify_one();
             return None;
         }
-        if crew.number < self.max && begin(process) {
-            crew.number += 1;
+        if state.number < self.max && begin(process) {
+            state.number += 1;
             return None;
         }
-        crew.queue.pop_back()
+        state.queue.pop_back()
     }
 
     /// Gives a step to the only thread, which may still handle the end of the step before. Returns the step if the
@@ -65,34 +65,34 @@ impl SpawnThreads {
         start: StepStart,
         process: &Arc<GuardProcess>,
     ) -> Option<StepStart> {
-        let mut crew = self.lock();
-        if crew.number == 0 {
+        let mut state = self.lock();
+        if state.number == 0 {
             if !begin(process) {
                 return Some(start);
             }
-            crew.number = 1;
+            state.number = 1;
         }
-        crew.queue.push_back(start);
+        state.queue.push_back(start);
         self.wakes.notify_one();
         None
     }
 
     /// Ends all threads. Returns the steps that no thread has taken.
     pub(super) fn shut_down(&self) -> VecDeque<StepStart> {
-        let mut crew = self.lock();
-        crew.dismissed = true;
+        let mut state = self.lock();
+        state.dismissed = true;
         self.wakes.notify_all();
-        std::mem::take(&mut crew.queue)
+        std::mem::take(&mut state.queue)
     }
 
     /// Waits for the next step to start. `None` if the thread is to end.
     fn next_start(&self) -> Option<StepStart> {
-        let mut crew = self.lock();
-        crew.waiting += 1;
-        let idle = |crew: &mut SpawnThreadsState| crew.queue.is_empty() && !crew.dismissed;
-        let mut crew = self.wakes.wait_while(crew, idle).expect(LOCK_NOT_POISONED);
-        crew.waiting -= 1;
-        crew.queue.pop_front()
+        let mut state = self.lock();
+        state.waiting += 1;
+        let idle = |state: &mut SpawnThreadsState| state.queue.is_empty() && !state.dismissed;
+        let mut state = self.wakes.wait_while(state, idle).expect(LOCK_NOT_POISONED);
+        state.waiting -= 1;
+        state.queue.pop_front()
     }
 
     fn lock(&self) -> MutexGuard<'_, SpawnThreadsState> {

@@ -68,7 +68,7 @@ pub(super) struct SupervisedStep {
     pub(super) leader: Option<Pid>,
     watch: MainProcessWatch,
     pub(super) signal_sent: StepSignal,
-    life: MainProcessState,
+    process_state: MainProcessState,
     grace: Span,
     deadline: Option<ContactDeadline>,
     /// The initiator of the first order to end.
@@ -86,7 +86,7 @@ impl SupervisedStep {
             leader: None,
             watch: MainProcessWatch::Polled,
             signal_sent: StepSignal::None,
-            life: MainProcessState::Starting,
+            process_state: MainProcessState::Starting,
             grace: order.grace,
             deadline: order.deadline,
             ended_by: None,
@@ -107,23 +107,24 @@ impl SupervisedStep {
     }
 
     fn start(&mut self, leader: Pid, watch: MainProcessWatch) {
-        (self.leader, self.watch, self.life) = (Some(leader), watch, MainProcessState::Running);
+        (self.leader, self.watch, self.process_state) =
+            (Some(leader), watch, MainProcessState::Running);
         self.signal(self.signal_sent);
     }
 
     /// Returns whether it must be killed and its start has not returned.
     pub(super) fn is_hung(&self) -> bool {
-        self.life == MainProcessState::Starting && self.signal_sent == StepSignal::Kill
+        self.process_state == MainProcessState::Starting && self.signal_sent == StepSignal::Kill
     }
 
     /// Returns whether its main process is known to have ended.
     pub(super) fn has_exited(&self) -> bool {
-        matches!(self.life, MainProcessState::Exited { .. })
+        matches!(self.process_state, MainProcessState::Exited { .. })
     }
 
     /// Returns how it ended, once its main process is known to have exited.
     pub(super) fn end(&self) -> StepEnd {
-        match (self.ended_by, self.life) {
+        match (self.ended_by, self.process_state) {
             (Some(StopInitiator::Worker), _) => StepEnd::Stopped,
             (None, MainProcessState::Exited { well: true }) => StepEnd::Succeeded,
             (None | Some(StopInitiator::Deadline), _) => StepEnd::Failed,
@@ -140,13 +141,14 @@ impl SupervisedStep {
 
     /// Returns whether its main process must be polled, because no event reports its end.
     pub(super) fn is_unwatched(&self) -> bool {
-        matches!(self.watch, MainProcessWatch::Polled) && self.life == MainProcessState::Running
+        matches!(self.watch, MainProcessWatch::Polled)
+            && self.process_state == MainProcessState::Running
     }
 
     /// Records that its watch reports the end of the main process.
     pub(super) fn note_exit(&mut self) {
-        if self.life == MainProcessState::Running {
-            self.life = MainProcessState::MayHaveEnded;
+        if self.process_state == MainProcessState::Running {
+            self.process_state = MainProcessState::MayHaveEnded;
         }
     }
 
@@ -191,11 +193,11 @@ impl SupervisedStep {
 
     /// Takes the exit of the main process, once.
     pub(super) fn take_exit(&mut self) -> Option<StepExit> {
-        if self.life != MainProcessState::MayHaveEnded && !self.is_unwatched() {
+        if self.process_state != MainProcessState::MayHaveEnded && !self.is_unwatched() {
             return None;
         }
         let exit = self.wait(WaitIdOptions::NOWAIT)?;
-        self.life = MainProcessState::Exited { well: exit == StepExit::Code(0) };
+        self.process_state = MainProcessState::Exited { well: exit == StepExit::Code(0) };
         self.watch = MainProcessWatch::Polled;
         // The exit code does not matter: many programs end with 0 after a signal without having done their work.
         Some(if self.ended_by == Some(StopInitiator::Deadline) { StepExit::Expired } else { exit })

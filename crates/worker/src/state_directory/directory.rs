@@ -100,7 +100,7 @@ impl StateDirectory {
     }
 
     /// Returns the incarnations of a worker that works for the leader of a local store.
-    pub fn lives(&self) -> Result<WorkerIncarnations, StateDirectoryError> {
+    pub fn incarnations(&self) -> Result<WorkerIncarnations, StateDirectoryError> {
         WorkerIncarnations::open(&self.folder.join("lives"))
     }
 

@@ -26,7 +26,7 @@ const OUTPUT_ROOM: usize = 512 * 1024;
 pub struct ClusterMembership {
     folder: PathBuf,
     secret: WorkerSecret,
-    lives: WorkerIncarnations,
+    incarnations: WorkerIncarnations,
     /// The reason why outcomes could not be saved, if the last try failed.
     fault: watch::Sender<Option<StateDirectoryError>>,
     /// Keeps the directory locked as long as it is used.
@@ -49,9 +49,9 @@ impl ClusterMembership {
             atomic_file::write(&named, cluster.as_bytes())?;
         }
         let secret = secret(&folder.join("secret"))?;
-        let lives = WorkerIncarnations::open(&folder.join("lives"))?;
+        let incarnations = WorkerIncarnations::open(&folder.join("lives"))?;
         let fault = watch::Sender::default();
-        Ok(Self { folder, secret, lives, fault, _lock: lock })
+        Ok(Self { folder, secret, incarnations, fault, _lock: lock })
     }
 
     /// Returns the secret that proves its identity.
@@ -65,13 +65,13 @@ impl ClusterMembership {
     }
 
     /// Returns the incarnations of the worker in this cluster.
-    pub const fn lives(&self) -> &WorkerIncarnations {
-        &self.lives
+    pub const fn incarnations(&self) -> &WorkerIncarnations {
+        &self.incarnations
     }
 
     /// Returns the number of its latest incarnation.
     pub fn incarnation(&self) -> Incarnation {
-        self.lives.latest()
+        self.incarnations.latest()
     }
 
     /// Returns the directory of this membership.

@@ -81,7 +81,7 @@ fn incarnation_number_grows_even_if_the_clock_is_set_back() {
     let enter = || StateDirectory::open(folder.path()).unwrap().join_cluster("ours").unwrap();
     let at = |millis| {
         let now = Time::from_millis(millis);
-        enter().lives().begin(Incarnation(0), GuardLockIdentity::default(), now).unwrap().0
+        enter().incarnations().begin(Incarnation(0), GuardLockIdentity::default(), now).unwrap().0
     };
     let numbers = [at(5_000), at(4_000), at(5_001), at(9_000)];
     assert!(numbers.is_sorted_by(|earlier, later| earlier < later), "{numbers:?}");
@@ -90,8 +90,8 @@ fn incarnation_number_grows_even_if_the_clock_is_set_back() {
 /// Returns what a new incarnation in this directory proves of the earlier ones.
 fn proven(folder: &Path) -> FormerLifeProof {
     let (lock, place) = GuardLock::try_take(folder).unwrap().expect("no guard is there");
-    let lives = WorkerIncarnations::open(&folder.join("lives")).unwrap();
-    let proven = lives.begin(Incarnation(0), place, Time::from_millis(1)).unwrap().1;
+    let incarnations = WorkerIncarnations::open(&folder.join("lives")).unwrap();
+    let proven = incarnations.begin(Incarnation(0), place, Time::from_millis(1)).unwrap().1;
     drop(lock);
     proven
 }

@@ -77,24 +77,27 @@ impl ValueStore {
     ) -> Result<(), String> {
         let Some(kept) = entry.get("kept") else { return Ok(()) };
         let kept = LargeValueRef::deserialize(kept).map_err(|error| error.to_string())?;
-        let told = |why: String| format!("the result of `{name}` is not available: {why}");
+        let unavailable = |why: String| format!("the result of `{name}` is not available: {why}");
         match &kept.place {
             LargeValueLocation::Worker { .. } if in_memory == InMemoryPolicy::Taken => {
                 return Ok(());
             }
             LargeValueLocation::Worker { .. } => {
                 let why = format!("it is {kept}; only a function that is pinned there can read it");
-                return Err(told(why));
+                return Err(unavailable(why));
             }
             LargeValueLocation::Leader { size, .. } => {
                 let left = room.checked_sub(*size).ok_or_else(|| {
-                    told(format!("with it the step would read more than {GATHERED_MAX} bytes"))
+                    unavailable(format!(
+                        "with it the step would read more than {GATHERED_MAX} bytes"
+                    ))
                 });
                 *room = left?;
             }
         }
-        let text = self.fetch(&kept).await.map_err(told)?;
-        entry["outputs"] = serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
+        let text = self.fetch(&kept).await.map_err(unavailable)?;
+        entry["outputs"] =
+            serde_json::from_str(&text).map_err(|error| unavailable(error.to_string()))?;
         Ok(())
     }
 }

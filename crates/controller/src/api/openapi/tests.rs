@@ -56,10 +56,10 @@ fn every_reference_has_a_schema() {
 fn the_page_lists_every_route() {
     let shown = PAGE.split('`').skip(1).step_by(2);
     let shown = shown.map(|shown| shown.split('?').next().unwrap_or_default());
-    let told: BTreeSet<String> = shown.map(any_part).collect();
+    let documented: BTreeSet<String> = shown.map(any_part).collect();
     for route in routes() {
         let named = any_part(&format!("{} {}", route.method().to_uppercase(), route.path));
-        assert!(told.contains(&named), "docs/reference/api.md does not have {named}");
+        assert!(documented.contains(&named), "docs/reference/api.md does not have {named}");
     }
 }
 
@@ -73,12 +73,12 @@ fn any_part(path: &str) -> String {
 fn the_page_lists_every_code_with_its_status() {
     let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
     let codes = rows.filter_map(|(status, rest)| Some((status.parse::<u16>().ok()?, rest)));
-    let told: BTreeSet<(u16, &str)> = codes
+    let documented: BTreeSet<(u16, &str)> = codes
         .flat_map(|(status, rest)| {
             let listed = rest.split(" | ").next().unwrap_or_default();
             listed.split('`').skip(1).step_by(2).map(move |code| (status, code))
         })
         .collect();
     let known = CODES.iter().flat_map(|(status, codes)| codes.iter().map(|code| (*status, *code)));
-    assert_eq!(known.collect::<BTreeSet<_>>(), told);
+    assert_eq!(known.collect::<BTreeSet<_>>(), documented);
 }

@@ -52,13 +52,13 @@ impl PlainWorkerProxy {
     /// Rebuilds the session if this controller has begun another term. In between, another leader may have granted leases,
     /// which would end as forgotten if the session did not list them.
     pub(super) fn follow_term(&mut self, api: &Api) -> Result<(), ApiError> {
-        let life = self.session.life();
-        if api.handle.views().look(|view| view.engine.term()) == life.term {
+        let config = self.session.config();
+        if api.handle.views().look(|view| view.engine.term()) == config.term {
             return Ok(());
         }
         let fresh = api.handle.views().look(|view| view.engine.plain_session(self.worker));
         let fresh = fresh.ok_or_else(|| unknown(self.worker))?;
-        if fresh.life().incarnation != life.incarnation {
+        if fresh.config().incarnation != config.incarnation {
             return Err(refused(self.worker, &WorkerRefusal::Superseded));
         }
         self.session = fresh;
@@ -92,7 +92,7 @@ impl PlainWorkerProxy {
         by: Principal,
     ) -> Result<(Vec<Fence>, Option<Time>), ApiError> {
         self.follow_term(api)?;
-        let (worker, incarnation) = (self.worker, self.session.life().incarnation);
+        let (worker, incarnation) = (self.worker, self.session.config().incarnation);
         if running.is_empty() {
             let started = self.session.held();
             let ended = EngineCall::guard_ended(worker, incarnation, started);

@@ -69,13 +69,13 @@ async fn refuse(mut stream: TcpStream) -> io::Error {
          content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
-    let told = async {
+    let accepted = async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
         // Closing a connection with unread bytes resets it, and the answer would be lost.
         tokio::io::copy(&mut stream.take(PLAIN_MAX), &mut tokio::io::sink()).await
     };
-    match told.await {
+    match accepted.await {
         Ok(_) => io::Error::other("no TLS"),
         Err(error) => error,
     }

@@ -12,26 +12,26 @@ use windlass_core::plan::{PlanBuilder, StepSpec};
 use super::test_leader::{SqlViewTestLeader, SqlViewTestUpdater, dump, read, tables};
 
 fn busy_leader() -> SqlViewTestLeader {
-    let mut crew = SqlViewTestLeader::new();
-    crew.join(1, 2);
+    let mut leader = SqlViewTestLeader::new();
+    leader.join(1, 2);
     let mut plan = PlanBuilder::new("ship");
     plan.step("build", StepSpec::default());
-    crew.submit(1, &Arc::new(plan.build().expect("it works in a test")));
-    crew
+    leader.submit(1, &Arc::new(plan.build().expect("it works in a test")));
+    leader
 }
 
 /// The tables as one look from the beginning writes them.
-async fn expected(crew: &SqlViewTestLeader) -> String {
+async fn expected(leader: &SqlViewTestLeader) -> String {
     let folder = tempfile::tempdir().expect("it works in a test");
-    crew.updater(tables(&folder)).keep().await.expect("it works in a test");
+    leader.updater(tables(&folder)).keep().await.expect("it works in a test");
     dump(folder.path())
 }
 
-async fn two_looks(crew: &mut SqlViewTestLeader, keeper: &mut SqlViewTestUpdater) {
+async fn two_looks(leader: &mut SqlViewTestLeader, updater: &mut SqlViewTestUpdater) {
     for _ in 0..2 {
         // Without an event there would be nothing to write.
-        crew.join(7, 1);
-        keeper.keep().await.expect("it works in a test");
+        leader.join(7, 1);
+        updater.keep().await.expect("it works in a test");
     }
 }
 
@@ -40,14 +40,14 @@ async fn file_deleted_under_the_leader_is_recreated() {
     let all = ["tables.db", "tables.db-wal", "tables.db-shm"];
     for deleted in [&all[..1], &all[..]] {
         let folder = tempfile::tempdir().unwrap();
-        let mut crew = busy_leader();
-        let mut keeper = crew.updater(tables(&folder));
-        keeper.keep().await.unwrap();
+        let mut leader = busy_leader();
+        let mut updater = leader.updater(tables(&folder));
+        updater.keep().await.unwrap();
         for name in deleted {
             fs::remove_file(folder.path().join(name)).unwrap();
         }
-        two_looks(&mut crew, &mut keeper).await;
-        assert_eq!(dump(folder.path()), expected(&crew).await, "{deleted:?}");
+        two_looks(&mut leader, &mut updater).await;
+        assert_eq!(dump(folder.path()), expected(&leader).await, "{deleted:?}");
     }
 }
 
@@ -67,9 +67,9 @@ async fn damaged_or_newer_file_is_replaced() {
     for damage in damage {
         let folder = tempfile::tempdir().unwrap();
         damage(&folder.path().join("tables.db"));
-        let crew = busy_leader();
-        crew.updater(tables(&folder)).keep().await.unwrap();
-        assert_eq!(dump(folder.path()), expected(&crew).await);
+        let leader = busy_leader();
+        leader.updater(tables(&folder)).keep().await.unwrap();
+        assert_eq!(dump(folder.path()), expected(&leader).await);
     }
 }
 
@@ -86,27 +86,27 @@ async fn database_of_another_application_is_not_changed() {
 #[tokio::test]
 async fn manually_changed_rows_do_not_stop_the_updater() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crew = busy_leader();
-    let mut keeper = crew.updater(tables(&folder));
-    keeper.keep().await.unwrap();
+    let mut leader = busy_leader();
+    let mut updater = leader.updater(tables(&folder));
+    updater.keep().await.unwrap();
     let hand = Connection::open(folder.path().join("tables.db")).unwrap();
     hand.execute_batch("DROP TABLE workers").unwrap();
     drop(hand);
-    two_looks(&mut crew, &mut keeper).await;
-    assert_eq!(dump(folder.path()), expected(&crew).await);
+    two_looks(&mut leader, &mut updater).await;
+    assert_eq!(dump(folder.path()), expected(&leader).await);
 }
 
 #[tokio::test]
 async fn deposed_leader_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crew = busy_leader();
-    let mut past = crew.updater(tables(&folder));
+    let mut leader = busy_leader();
+    let mut past = leader.updater(tables(&folder));
     past.keep().await.unwrap();
-    crew.lead(2);
-    let mut now = crew.updater(tables(&folder));
+    leader.lead(2);
+    let mut now = leader.updater(tables(&folder));
     now.keep().await.unwrap();
     let before = dump(folder.path());
-    crew.ask(EngineRequest::Drain { worker: WorkerId(1) });
+    leader.ask(EngineRequest::Drain { worker: WorkerId(1) });
     past.keep().await.unwrap();
     assert_eq!(dump(folder.path()), before, "it found that the tables are not its own");
     now.keep().await.unwrap();
@@ -116,8 +116,8 @@ async fn deposed_leader_writes_nothing() {
 #[tokio::test]
 async fn standby_writes_no_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let crew = busy_leader();
-    crew.views.set_leads(None);
-    crew.updater(tables(&folder)).keep().await.unwrap();
+    let leader = busy_leader();
+    leader.views.set_leads(None);
+    leader.updater(tables(&folder)).keep().await.unwrap();
     assert!(!folder.path().join("tables.db").exists());
 }

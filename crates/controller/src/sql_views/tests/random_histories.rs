@@ -31,17 +31,17 @@ async fn differences_add_up_to_what_one_look_writes() {
     for seed in 1..=HISTORIES {
         let (kept, fresh) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut chance = SqlViewTestRandom(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut crew = SqlViewTestLeader::new();
-        let mut keeper = crew.updater(tables(&kept));
+        let mut leader = SqlViewTestLeader::new();
+        let mut updater = leader.updater(tables(&kept));
         let mut history = RandomHistory { runs: 0, terms: 1 };
         for happening in 0..EVENTS_PER_HISTORY {
-            history.random_event(&mut crew, &mut chance);
+            history.random_event(&mut leader, &mut chance);
             if chance.below(4) == 0 {
-                keeper.keep().await.unwrap();
+                updater.keep().await.unwrap();
             }
             if happening % 40 == 39 {
-                keeper.keep().await.unwrap();
-                crew.updater(tables(&fresh)).keep().await.unwrap();
+                updater.keep().await.unwrap();
+                leader.updater(tables(&fresh)).keep().await.unwrap();
                 assert_eq!(dump(kept.path()), dump(fresh.path()), "seed {seed}");
             }
         }
@@ -54,32 +54,32 @@ struct RandomHistory {
 }
 
 impl RandomHistory {
-    fn random_event(&mut self, crew: &mut SqlViewTestLeader, chance: &mut SqlViewTestRandom) {
+    fn random_event(&mut self, leader: &mut SqlViewTestLeader, chance: &mut SqlViewTestRandom) {
         if self.runs == 0 {
-            (1..=3).for_each(|worker| crew.join(worker, 2));
+            (1..=3).for_each(|worker| leader.join(worker, 2));
         }
         let worker = chance.below(3) + 1;
         let run = RunId::new(START.as_millis(), chance.below(self.runs.max(1)) + 1);
         match chance.below(20) {
             0..=3 => {
                 self.runs += 1;
-                crew.submit(self.runs, &plan(chance));
+                leader.submit(self.runs, &plan(chance));
             }
             4..=11 => {
-                crew.finish(worker, outcome(chance));
-                crew.exchange(worker);
+                leader.finish(worker, outcome(chance));
+                leader.exchange(worker);
             }
-            12..=14 => crew.pass(Span::secs(chance.below(12) + 1)),
-            15 => drop(crew.ask(EngineRequest::Cancel { run, level: CancelLevel::Stop })),
-            16 => crew.engine.ended_runs().into_iter().for_each(|run| {
-                crew.ask(EngineRequest::Seal { run });
+            12..=14 => leader.pass(Span::secs(chance.below(12) + 1)),
+            15 => drop(leader.ask(EngineRequest::Cancel { run, level: CancelLevel::Stop })),
+            16 => leader.engine.ended_runs().into_iter().for_each(|run| {
+                leader.ask(EngineRequest::Seal { run });
             }),
             17 => {
                 self.terms += 1;
-                crew.lead(self.terms);
+                leader.lead(self.terms);
             }
-            18 => drop(crew.ask(EngineRequest::Drain { worker: WorkerId(worker) })),
-            _ => crew.join(worker, 2),
+            18 => drop(leader.ask(EngineRequest::Drain { worker: WorkerId(worker) })),
+            _ => leader.join(worker, 2),
         }
     }
 }

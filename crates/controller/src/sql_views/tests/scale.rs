@@ -26,9 +26,9 @@ fn wide(steps: u32) -> Arc<Plan> {
 #[ignore = "a measurement of a minute: cargo test --release -p windlass million -- --ignored --nocapture"]
 async fn a_million_steps() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crew = SqlViewTestLeader::new();
-    (1..=100).for_each(|worker| crew.join(worker, 4));
-    crew.submit(1, &wide(STEPS));
+    let mut leader = SqlViewTestLeader::new();
+    (1..=100).for_each(|worker| leader.join(worker, 4));
+    leader.submit(1, &wide(STEPS));
     let tables = tables(&folder);
     let mut shadow = WrittenViewRows::default();
     let mut marks = (0..).map(|write| SqlViewsMark { writer: 1, write });
@@ -36,9 +36,9 @@ async fn a_million_steps() {
     for what in ["first", "unchanged", "400 changed"] {
         if what == "400 changed" {
             (1..=100).for_each(|worker| {
-                crew.exchange(worker);
-                crew.finish(worker, Outcome::exit(0));
-                crew.exchange(worker);
+                leader.exchange(worker);
+                leader.finish(worker, Outcome::exit(0));
+                leader.exchange(worker);
             });
         }
         let (mut cursor, mut looks, mut writes) = (DiffCursor::default(), Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ async fn a_million_steps() {
             while progress == DiffProgress::Paused && !diff.is_large() {
                 let began = Instant::now();
                 let until = began + Duration::from_millis(1);
-                progress = crew
+                progress = leader
                     .views
                     .look(|view| shadow.look(&view.engine, &mut diff, &mut cursor, until));
                 looks.push(began.elapsed());

@@ -30,22 +30,22 @@ fn broken() -> Arc<Plan> {
 /// One running step holds a lock, one step waits for it, and another run has failed.
 async fn busy_cluster() -> TempDir {
     let folder = tempfile::tempdir().expect("it works in a test");
-    let mut crew = SqlViewTestLeader::new();
-    let mut keeper = crew.updater(tables(&folder));
-    crew.join(1, 2);
-    crew.join(2, 1);
-    crew.submit(1, &ship());
-    crew.exchange(1);
-    keeper.keep().await.expect("it works in a test");
+    let mut leader = SqlViewTestLeader::new();
+    let mut updater = leader.updater(tables(&folder));
+    leader.join(1, 2);
+    leader.join(2, 1);
+    leader.submit(1, &ship());
+    leader.exchange(1);
+    updater.keep().await.expect("it works in a test");
     // The worker ends another step first and keeps `deploy`, which it got first.
-    crew.worker(1).held.swap(0, 1);
-    crew.finish(1, Outcome::exit(0));
-    crew.exchange(1);
-    crew.submit(2, &broken());
-    crew.exchange(2);
-    crew.finish(2, Outcome::exit(1));
-    crew.exchange(2);
-    keeper.keep().await.expect("it works in a test");
+    leader.worker(1).held.swap(0, 1);
+    leader.finish(1, Outcome::exit(0));
+    leader.exchange(1);
+    leader.submit(2, &broken());
+    leader.exchange(2);
+    leader.finish(2, Outcome::exit(1));
+    leader.exchange(2);
+    updater.keep().await.expect("it works in a test");
     folder
 }
 
@@ -111,18 +111,18 @@ async fn tables_show_current_state_in_readable_text() {
 #[tokio::test]
 async fn a_sealed_run_leaves_the_tables_and_its_events_stay() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crew = SqlViewTestLeader::new();
-    let mut keeper = crew.updater(tables(&folder));
-    crew.join(1, 2);
+    let mut leader = SqlViewTestLeader::new();
+    let mut updater = leader.updater(tables(&folder));
+    leader.join(1, 2);
     let mut plan = PlanBuilder::new("one");
     plan.step("only", StepSpec::default());
-    let run = crew.submit(1, &Arc::new(plan.build().unwrap()));
-    keeper.keep().await.unwrap();
-    crew.exchange(1);
-    crew.finish(1, Outcome::exit(0));
-    crew.exchange(1);
-    crew.ask(EngineRequest::Seal { run });
-    keeper.keep().await.unwrap();
+    let run = leader.submit(1, &Arc::new(plan.build().unwrap()));
+    updater.keep().await.unwrap();
+    leader.exchange(1);
+    leader.finish(1, Outcome::exit(0));
+    leader.exchange(1);
+    leader.ask(EngineRequest::Seal { run });
+    updater.keep().await.unwrap();
     insta::assert_snapshot!(dump(folder.path()), @r#"
     as_of: position at
       7 2026-09-21T14:13:20.018Z
@@ -144,8 +144,8 @@ async fn a_sealed_run_leaves_the_tables_and_its_events_stay() {
 #[tokio::test]
 async fn key_rows_name_the_running_and_the_completed_step() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crew = SqlViewTestLeader::new();
-    let mut keeper = crew.updater(tables(&folder));
+    let mut leader = SqlViewTestLeader::new();
+    let mut updater = leader.updater(tables(&folder));
     let keys = |path: &std::path::Path| -> Vec<String> {
         let dump = dump(path);
         let table = dump.split("idempotency:").nth(1).unwrap_or_default().lines().skip(1);
@@ -156,25 +156,25 @@ async fn key_rows_name_the_running_and_the_completed_step() {
         plan.step(name, StepSpec::idempotent("./k"));
         Arc::new(plan.build().unwrap())
     };
-    crew.join(1, 2);
-    let first = crew.submit(1, &plan("one"));
-    crew.submit(2, &plan("two"));
-    crew.exchange(1);
-    keeper.keep().await.unwrap();
+    leader.join(1, 2);
+    let first = leader.submit(1, &plan("one"));
+    leader.submit(2, &plan("two"));
+    leader.exchange(1);
+    updater.keep().await.unwrap();
     let at = "2026-09-21T14:13:20.009Z";
     assert_eq!(keys(folder.path()), [format!("once/k pending {first} 0 one {at} 1")]);
-    crew.finish(1, Outcome::exit(0));
-    crew.exchange(1);
-    crew.ask(EngineRequest::Seal { run: first });
-    keeper.keep().await.unwrap();
+    leader.finish(1, Outcome::exit(0));
+    leader.exchange(1);
+    leader.ask(EngineRequest::Seal { run: first });
+    updater.keep().await.unwrap();
     let at = "2026-09-21T14:13:20.018Z";
     assert_eq!(keys(folder.path()), [format!("once/k completed {first} 0 one {at} 0")]);
-    crew.pass(windlass_core::idempotency::KEY_AGE);
-    crew.join(1, 2);
-    crew.submit(3, &plan("three"));
-    crew.exchange(1);
-    crew.finish(1, Outcome::exit(1));
-    crew.exchange(1);
-    keeper.keep().await.unwrap();
+    leader.pass(windlass_core::idempotency::KEY_AGE);
+    leader.join(1, 2);
+    leader.submit(3, &plan("three"));
+    leader.exchange(1);
+    leader.finish(1, Outcome::exit(1));
+    leader.exchange(1);
+    updater.keep().await.unwrap();
     assert!(keys(folder.path())[0].starts_with("once/k failed"), "{:?}", keys(folder.path()));
 }

@@ -56,10 +56,10 @@ impl SqlViewTestLeader {
     pub(super) fn new() -> Self {
         let engine = Engine::new(EngineConfig::default());
         let views = Arc::new(SharedView::new((engine.clone(), Position(0), None)));
-        let mut crew = Self { engine, views, now: START, position: 0, hands: BTreeMap::new() };
-        crew.lead(1);
-        crew.views.set_leads(Some(endless_lease()));
-        crew
+        let mut leader = Self { engine, views, now: START, position: 0, hands: BTreeMap::new() };
+        leader.lead(1);
+        leader.views.set_leads(Some(endless_lease()));
+        leader
     }
 
     pub(super) fn ask(&mut self, request: EngineRequest) -> EngineAnswer {

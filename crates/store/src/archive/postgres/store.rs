@@ -32,7 +32,7 @@ const KEEP_TIMEOUT: Duration = Duration::from_mins(1);
 /// A call is sent when it returns; dropping its future does not cancel it.
 #[derive(Debug)]
 pub struct PostgresArchive {
-    office: PgRuntime,
+    pg_runtime: PgRuntime,
     place: Arc<str>,
     writer: Arc<PostgresArchiveWriter>,
     keys: Arc<PostgresSubmissionKeys>,
@@ -43,37 +43,37 @@ impl PostgresArchive {
     /// Opens the archive at an address (`postgres://…`), and creates its tables if there are none. Several processes can
     /// have it open.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
-        let office = PgRuntime::open(url)?;
-        office.migrate(TABLES).await?;
-        let place = office.place();
+        let pg_runtime = PgRuntime::open(url)?;
+        pg_runtime.migrate(TABLES).await?;
+        let place = pg_runtime.place();
         let keys = PostgresSubmissionKeys {
-            line: office.connection(CALL_TIMEOUT),
+            line: pg_runtime.connection(CALL_TIMEOUT),
             place: Arc::clone(&place),
         };
         let reader = PostgresArchiveReader {
-            line: office.connection(CALL_TIMEOUT),
+            line: pg_runtime.connection(CALL_TIMEOUT),
             place: Arc::clone(&place),
         };
-        let writer = PostgresArchiveWriter { line: office.connection(KEEP_TIMEOUT) };
+        let writer = PostgresArchiveWriter { line: pg_runtime.connection(KEEP_TIMEOUT) };
         let (writer, keys, reader) = (Arc::new(writer), Arc::new(keys), Arc::new(reader));
-        Ok(Self { office, place, writer, keys, reader })
+        Ok(Self { pg_runtime, place, writer, keys, reader })
     }
 }
 
 impl Archive for PostgresArchive {
     fn keep(&self, run: SealedRun) -> StoreFuture<'_, ()> {
         let writer = Arc::clone(&self.writer);
-        self.office.spawn(async move { writer.keep(run).await })
+        self.pg_runtime.spawn(async move { writer.keep(run).await })
     }
 
     fn run(&self, run: RunId) -> StoreFuture<'_, Option<RunRecord>> {
         let reader = Arc::clone(&self.reader);
-        self.office.spawn(async move { reader.run(run).await })
+        self.pg_runtime.spawn(async move { reader.run(run).await })
     }
 
     fn runs(&self, query: RunQuery) -> StoreFuture<'_, Vec<RunRecord>> {
         let reader = Arc::clone(&self.reader);
-        self.office.spawn(async move { reader.runs(query).await })
+        self.pg_runtime.spawn(async move { reader.runs(query).await })
     }
 
     fn events(
@@ -83,7 +83,7 @@ impl Archive for PostgresArchive {
         most: usize,
     ) -> StoreFuture<'_, Vec<Arc<RecordedEvent>>> {
         let reader = Arc::clone(&self.reader);
-        self.office.spawn(async move { reader.events(run, after, most).await })
+        self.pg_runtime.spawn(async move { reader.events(run, after, most).await })
     }
 
     fn claim(&self, claim: SubmissionKeyClaim) -> StoreFuture<'_, SubmissionKeyOutcome> {
@@ -92,16 +92,16 @@ impl Archive for PostgresArchive {
             return Box::pin(async move { Err(refused) });
         }
         let keys = Arc::clone(&self.keys);
-        self.office.spawn(async move { keys.claim(claim).await })
+        self.pg_runtime.spawn(async move { keys.claim(claim).await })
     }
 
     fn keys(&self, after: Option<String>, most: usize) -> StoreFuture<'_, Vec<SubmissionKeyClaim>> {
         let keys = Arc::clone(&self.keys);
-        self.office.spawn(async move { keys.list(after, most).await })
+        self.pg_runtime.spawn(async move { keys.list(after, most).await })
     }
 
     fn prune(&self, runs: Time, keys: Time) -> StoreFuture<'_, Vec<RunId>> {
         let writer = Arc::clone(&self.writer);
-        self.office.spawn(async move { writer.prune(runs, keys).await })
+        self.pg_runtime.spawn(async move { writer.prune(runs, keys).await })
     }
 }

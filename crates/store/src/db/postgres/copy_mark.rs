@@ -21,27 +21,27 @@ const EMPTY: &str = "
 /// The mark of a database that is copied to.
 #[derive(Debug)]
 pub struct CopyMark {
-    office: PgRuntime,
+    pg_runtime: PgRuntime,
     line: Arc<PgConnection>,
 }
 
 impl CopyMark {
     /// Opens the mark of the database at this URL.
     pub fn open(url: &str) -> Result<Self, StoreError> {
-        let office = PgRuntime::open(url)?;
-        let line = Arc::new(office.connection(CALL_TIMEOUT));
-        Ok(Self { office, line })
+        let pg_runtime = PgRuntime::open(url)?;
+        let line = Arc::new(pg_runtime.connection(CALL_TIMEOUT));
+        Ok(Self { pg_runtime, line })
     }
 
     /// Returns the address for messages.
     pub fn place(&self) -> Arc<str> {
-        self.office.place()
+        self.pg_runtime.place()
     }
 
     /// Whether a copy to this database is incomplete.
     pub async fn is_set(&self) -> Result<bool, StoreError> {
         let line = Arc::clone(&self.line);
-        let asked = self.office.spawn(async move {
+        let asked = self.pg_runtime.spawn(async move {
             let asked = line.call(|client| {
                 Box::pin(async move {
                     let there = client.query_typed(IS_THERE, &[]).await?;
@@ -77,7 +77,7 @@ impl CopyMark {
 
     async fn execute(&self, statements: String) -> Result<(), StoreError> {
         let line = Arc::clone(&self.line);
-        let done = self.office.spawn(async move {
+        let done = self.pg_runtime.spawn(async move {
             line.call(move |client| {
                 Box::pin(async move { client.batch_execute(&statements).await })
             })

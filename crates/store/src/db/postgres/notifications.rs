@@ -18,7 +18,9 @@ pub async fn listen(
         loop {
             match connection.poll_message(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(Ok(AsyncMessage::Notification(told)))) => heard(told.payload()),
+                Poll::Ready(Some(Ok(AsyncMessage::Notification(notification)))) => {
+                    heard(notification.payload())
+                }
                 Poll::Ready(Some(Ok(_))) => {}
                 Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
             }

@@ -47,7 +47,7 @@ const SNAPSHOT_TIMEOUT: Duration = Duration::from_mins(1);
 /// [`resign`](Journal::resign) ends the term at once.
 #[derive(Debug)]
 pub struct PostgresJournal {
-    office: PgRuntime,
+    pg_runtime: PgRuntime,
     terms: Arc<PostgresElection>,
     writer: Arc<PostgresJournalWriter>,
     reader: Arc<PostgresJournalReader>,
@@ -73,10 +73,10 @@ impl PostgresJournal {
     /// Opens the journal at an address (`postgres://…`), and creates its tables if there are none. Several processes can
     /// have it open; one of them leads.
     pub async fn open(url: &str, options: PostgresJournalOptions) -> Result<Self, StoreError> {
-        let office = PgRuntime::open(url)?;
-        refuse_unsafe_durability(&office).await?;
-        office.migrate(TABLES).await?;
-        let (place, line) = (office.place(), |within| office.connection(within));
+        let pg_runtime = PgRuntime::open(url)?;
+        refuse_unsafe_durability(&pg_runtime).await?;
+        pg_runtime.migrate(TABLES).await?;
+        let (place, line) = (pg_runtime.place(), |within| pg_runtime.connection(within));
         let partitions = PgPartitions::of("windlass_journal", options.partition);
         let term_within =
             Duration::from_millis(options.term.divided_by(LEASE_PARTS_PER_CALL).as_millis());
@@ -89,28 +89,28 @@ impl PostgresJournal {
             }),
             reader: Arc::new(PostgresJournalReader { line: line(CALL_TIMEOUT), place }),
             snapshots: Arc::new(PostgresSnapshots { line: line(SNAPSHOT_TIMEOUT), partitions }),
-            office,
+            pg_runtime,
         })
     }
 
     /// Returns the leader of the journal at an address, without opening the journal.
     pub async fn leader_at(url: &str) -> Result<Option<CurrentLeader>, StoreError> {
-        let office = PgRuntime::open(url)?;
-        let terms = PostgresElection::new(office.connection(CALL_TIMEOUT), LEASE_DURATION);
-        office.spawn(async move { terms.leader().await }).await
+        let pg_runtime = PgRuntime::open(url)?;
+        let terms = PostgresElection::new(pg_runtime.connection(CALL_TIMEOUT), LEASE_DURATION);
+        pg_runtime.spawn(async move { terms.leader().await }).await
     }
 
     /// Returns the random name of the cluster, created with the tables.
     pub async fn cluster(&self) -> Result<String, StoreError> {
         let reader = Arc::clone(&self.reader);
-        self.office.spawn(async move { reader.cluster().await }).await
+        self.pg_runtime.spawn(async move { reader.cluster().await }).await
     }
 }
 
 /// Refuses a server that confirms commits before they are on disk.
-async fn refuse_unsafe_durability(office: &PgRuntime) -> Result<(), StoreError> {
-    let line = office.connection(CALL_TIMEOUT);
-    let asked = office.spawn(async move {
+async fn refuse_unsafe_durability(pg_runtime: &PgRuntime) -> Result<(), StoreError> {
+    let line = pg_runtime.connection(CALL_TIMEOUT);
+    let asked = pg_runtime.spawn(async move {
         line.call(|client| {
             Box::pin(async move { client.query_typed(statement::DURABILITY, &[]).await })
         })
@@ -122,104 +122,104 @@ async fn refuse_unsafe_durability(office: &PgRuntime) -> Result<(), StoreError> 
     let reason = format!(
         "its server runs with {setting} = off and loses what it has confirmed: set {setting} = on in its configuration"
     );
-    Err(StoreError::Unusable { place: office.place().to_string(), reason })
+    Err(StoreError::Unusable { place: pg_runtime.place().to_string(), reason })
 }
 
 impl JournalImport for PostgresJournal {
     fn import_batches(&self, batches: Vec<Arc<EventBatch>>) -> StoreFuture<'_, ()> {
         let writer = Arc::clone(&self.writer);
-        self.office.spawn(async move { writer.import_batches(batches).await })
+        self.pg_runtime.spawn(async move { writer.import_batches(batches).await })
     }
 
     fn finish_import(&self, pruned: Position, term: Term, generation: u16) -> StoreFuture<'_, ()> {
         let writer = Arc::clone(&self.writer);
-        self.office.spawn(async move { writer.finish_import(pruned, term, generation).await })
+        self.pg_runtime.spawn(async move { writer.finish_import(pruned, term, generation).await })
     }
 }
 
 impl Journal for PostgresJournal {
     fn campaign(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.campaign(candidate).await })
+        self.pg_runtime.spawn(async move { terms.campaign(candidate).await })
     }
 
     fn campaign_patiently(&self, candidate: LeaderCandidate) -> StoreFuture<'_, CampaignOutcome> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.campaign_patiently(candidate).await })
+        self.pg_runtime.spawn(async move { terms.campaign_patiently(candidate).await })
     }
 
     fn leader(&self) -> StoreFuture<'_, Option<CurrentLeader>> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.leader().await })
+        self.pg_runtime.spawn(async move { terms.leader().await })
     }
 
     fn renew(&self, term: Term) -> StoreFuture<'_, ()> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.renew(term).await })
+        self.pg_runtime.spawn(async move { terms.renew(term).await })
     }
 
     fn resign(&self, term: Term) -> StoreFuture<'_, ()> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.resign(term).await })
+        self.pg_runtime.spawn(async move { terms.resign(term).await })
     }
 
     fn append(&self, batch: Arc<EventBatch>) -> StoreFuture<'_, Position> {
         let (writer, batch) = (Arc::clone(&self.writer), EncodedBatch::new(&batch));
-        self.office.spawn_on_caller(async move { writer.append(batch).await })
+        self.pg_runtime.spawn_on_caller(async move { writer.append(batch).await })
     }
 
     fn tail(&self, after: Position, most: usize) -> StoreFuture<'_, Vec<Arc<EventBatch>>> {
         let reader = Arc::clone(&self.reader);
-        self.office.spawn(async move { reader.tail(after, most).await })
+        self.pg_runtime.spawn(async move { reader.tail(after, most).await })
     }
 
     fn head(&self) -> StoreFuture<'_, Position> {
         let reader = Arc::clone(&self.reader);
-        self.office.spawn(async move { reader.head().await })
+        self.pg_runtime.spawn(async move { reader.head().await })
     }
 
     fn save(&self, snapshot: JournalSnapshot) -> StoreFuture<'_, ()> {
         let snapshots = Arc::clone(&self.snapshots);
-        self.office.spawn(async move { snapshots.save(snapshot).await })
+        self.pg_runtime.spawn(async move { snapshots.save(snapshot).await })
     }
 
     fn snapshot(&self) -> StoreFuture<'_, Option<JournalSnapshot>> {
         let snapshots = Arc::clone(&self.snapshots);
-        self.office.spawn(async move { snapshots.newest().await })
+        self.pg_runtime.spawn(async move { snapshots.newest().await })
     }
 
     fn foreign_snapshots(&self) -> StoreFuture<'_, Vec<Position>> {
         let snapshots = Arc::clone(&self.snapshots);
-        self.office.spawn(async move { snapshots.foreign().await })
+        self.pg_runtime.spawn(async move { snapshots.foreign().await })
     }
 
     fn condemned(&self) -> StoreFuture<'_, BTreeSet<RunId>> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.condemned().await })
+        self.pg_runtime.spawn(async move { terms.condemned().await })
     }
 
     fn condemn(&self, term: Term, run: RunId) -> StoreFuture<'_, ()> {
-        let (terms, place) = (Arc::clone(&self.terms), self.office.place());
-        self.office.spawn(async move { terms.condemn(&place, term, run).await })
+        let (terms, place) = (Arc::clone(&self.terms), self.pg_runtime.place());
+        self.pg_runtime.spawn(async move { terms.condemn(&place, term, run).await })
     }
 
     fn start_marks(&self) -> StoreFuture<'_, Vec<StartMark>> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.start_marks().await })
+        self.pg_runtime.spawn(async move { terms.start_marks().await })
     }
 
     fn mark_start(&self, mark: StartMark) -> StoreFuture<'_, ()> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.mark_start(mark).await })
+        self.pg_runtime.spawn(async move { terms.mark_start(mark).await })
     }
 
     fn clear_start(&self, node: String) -> StoreFuture<'_, ()> {
         let terms = Arc::clone(&self.terms);
-        self.office.spawn(async move { terms.clear_start(node).await })
+        self.pg_runtime.spawn(async move { terms.clear_start(node).await })
     }
 
     fn prune(&self, upto: Position) -> StoreFuture<'_, Position> {
         let snapshots = Arc::clone(&self.snapshots);
-        self.office.spawn(async move { snapshots.prune(upto).await })
+        self.pg_runtime.spawn(async move { snapshots.prune(upto).await })
     }
 }

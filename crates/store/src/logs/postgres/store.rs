@@ -32,7 +32,7 @@ const SWEEP_TIMEOUT: Duration = Duration::from_mins(1);
 /// A call is sent when it returns; dropping its future does not cancel it.
 #[derive(Debug)]
 pub struct PostgresLogs {
-    office: PgRuntime,
+    pg_runtime: PgRuntime,
     appender: Arc<PostgresLogAppender>,
     reader: Arc<PostgresLogReader>,
     sweeper: Arc<PostgresLogSweeper>,
@@ -47,43 +47,45 @@ impl PostgresLogs {
 
     /// Opens the logs with partitions of about this number of bytes.
     pub async fn open_with_partition_size(url: &str, bytes: u64) -> Result<Self, StoreError> {
-        let office = PgRuntime::open(url)?;
-        office.migrate(TABLES).await?;
+        let pg_runtime = PgRuntime::open(url)?;
+        pg_runtime.migrate(TABLES).await?;
         let appender = PostgresLogAppender {
-            line: office.connection(CALL_TIMEOUT),
+            line: pg_runtime.connection(CALL_TIMEOUT),
             books: LogPartitions::with_size(bytes),
         };
-        let reader =
-            PostgresLogReader { line: office.connection(CALL_TIMEOUT), place: office.place() };
-        let sweeper = PostgresLogSweeper { line: office.connection(SWEEP_TIMEOUT) };
+        let reader = PostgresLogReader {
+            line: pg_runtime.connection(CALL_TIMEOUT),
+            place: pg_runtime.place(),
+        };
+        let sweeper = PostgresLogSweeper { line: pg_runtime.connection(SWEEP_TIMEOUT) };
         let (appender, reader) = (Arc::new(appender), Arc::new(reader));
-        Ok(Self { office, appender, reader, sweeper: Arc::new(sweeper) })
+        Ok(Self { pg_runtime, appender, reader, sweeper: Arc::new(sweeper) })
     }
 }
 
 impl LogStore for PostgresLogs {
     fn append(&self, log: LogId, at: u64, bytes: Vec<u8>) -> StoreFuture<'_, u64> {
         let appender = Arc::clone(&self.appender);
-        self.office.spawn(async move { appender.append(log, at, bytes).await })
+        self.pg_runtime.spawn(async move { appender.append(log, at, bytes).await })
     }
 
     fn read(&self, log: LogId, range: Range<u64>) -> StoreFuture<'_, LogPart> {
         let reader = Arc::clone(&self.reader);
-        self.office.spawn(async move { reader.read(log, range).await })
+        self.pg_runtime.spawn(async move { reader.read(log, range).await })
     }
 
     fn list(&self, run: RunId) -> StoreFuture<'_, Vec<(LogId, u64)>> {
         let reader = Arc::clone(&self.reader);
-        self.office.spawn(async move { reader.list(run).await })
+        self.pg_runtime.spawn(async move { reader.list(run).await })
     }
 
     fn remove(&self, run: RunId) -> StoreFuture<'_, ()> {
         let sweeper = Arc::clone(&self.sweeper);
-        self.office.spawn(async move { sweeper.remove(run).await })
+        self.pg_runtime.spawn(async move { sweeper.remove(run).await })
     }
 
     fn runs(&self) -> StoreFuture<'_, Vec<(RunId, u64)>> {
         let sweeper = Arc::clone(&self.sweeper);
-        self.office.spawn(async move { sweeper.runs().await })
+        self.pg_runtime.spawn(async move { sweeper.runs().await })
     }
 }

@@ -34,9 +34,9 @@ impl PostgresLogSweeper {
         let runs = self
             .line
             .call(|client| Box::pin(async move { client.query_typed(statement::RUNS, &[]).await }));
-        let told = |row: &tokio_postgres::Row| {
+        let run_of = |row: &tokio_postgres::Row| {
             (run_from_sql(row.get("run")), row.get::<_, i64>("size").cast_unsigned())
         };
-        Ok(runs.await?.iter().map(told).collect())
+        Ok(runs.await?.iter().map(run_of).collect())
     }
 }

@@ -22,7 +22,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// A call is sent when it returns; dropping its future does not cancel it.
 #[derive(Debug)]
 pub struct PostgresSqlViews {
-    office: PgRuntime,
+    pg_runtime: PgRuntime,
     writer: Arc<PostgresViewsWriter>,
 }
 
@@ -30,19 +30,19 @@ impl PostgresSqlViews {
     /// Opens the tables at an address (`postgres://…`), and creates them if there are none. They show sealed runs and the
     /// leader, so the tables of the archive and the journal are created too.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
-        let office = PgRuntime::open(url)?;
+        let pg_runtime = PgRuntime::open(url)?;
         for tables in [JOURNAL_TABLES, ARCHIVE_TABLES, TABLES] {
-            office.migrate(tables).await?;
+            pg_runtime.migrate(tables).await?;
         }
-        let writer = Arc::new(PostgresViewsWriter { line: office.connection(CALL_TIMEOUT) });
-        Ok(Self { office, writer })
+        let writer = Arc::new(PostgresViewsWriter { line: pg_runtime.connection(CALL_TIMEOUT) });
+        Ok(Self { pg_runtime, writer })
     }
 }
 
 impl SqlViews for PostgresSqlViews {
     fn write(&self, diff: Arc<SqlViewsDiff>) -> StoreFuture<'_, SqlViewsOutcome> {
         let writer = Arc::clone(&self.writer);
-        self.office.spawn(async move { writer.write(diff).await })
+        self.pg_runtime.spawn(async move { writer.write(diff).await })
     }
 
     fn shows_contacts(&self) -> bool {

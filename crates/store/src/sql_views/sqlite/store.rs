@@ -14,7 +14,7 @@ use crate::sql_views::{SqlViews, SqlViewsDiff, SqlViewsOutcome};
 /// A call is sent when it returns. Dropping the tables waits for calls in progress.
 #[derive(Debug)]
 pub struct SqliteSqlViews {
-    desk: RequestThread<SqliteViewsWriteRequest>,
+    thread: RequestThread<SqliteViewsWriteRequest>,
 }
 
 impl SqliteSqlViews {
@@ -25,13 +25,13 @@ impl SqliteSqlViews {
         let place = file.place().to_owned();
         let writer = SqliteViewsWriter::new(file);
         Ok(Self {
-            desk: RequestThread::start("tables-writer", &place, |requests| writer.run(requests))?,
+            thread: RequestThread::start("tables-writer", &place, |requests| writer.run(requests))?,
         })
     }
 }
 
 impl SqlViews for SqliteSqlViews {
     fn write(&self, diff: Arc<SqlViewsDiff>) -> StoreFuture<'_, SqlViewsOutcome> {
-        self.desk.call(|answer| SqliteViewsWriteRequest { diff, answer })
+        self.thread.call(|answer| SqliteViewsWriteRequest { diff, answer })
     }
 }

@@ -70,14 +70,14 @@ impl InstanceArgs {
         let said = InstanceSettings::of(self)?;
         let ci = [set("GITHUB_RUN_ID"), set("GITHUB_RUN_ATTEMPT"), set("CI_PIPELINE_ID")];
         let [github_run, github_attempt, gitlab_pipeline] = ci.each_ref().map(Option::as_deref);
-        let told = InstanceOptions {
+        let options = InstanceOptions {
             instance: said.instance,
             total: said.total,
             link: said.link.as_deref(),
             run_id: said.run_id.as_deref(),
             ci: CiVariables { github_run, github_attempt, gitlab_pipeline },
         };
-        let role = SharedRunRole::of(told).map_err(|why| CliError::usage(why.to_string()))?;
+        let role = SharedRunRole::of(options).map_err(|why| CliError::usage(why.to_string()))?;
         self.refuse_idle_pace(&role)?;
         match role {
             SharedRunRole::Standalone => Ok(InstanceRole::Alone),

@@ -130,7 +130,7 @@ impl WorkerInstance<'_> {
                     overdue = Box::pin(pending());
                     kill.shut_down();
                 }
-                told = signals.next() => match told {
+                request = signals.next() => match request {
                     InstanceStopRequest::CancelRun => {
                         interrupts += 1;
                         match interrupts {

@@ -27,9 +27,9 @@ pub(crate) struct AuditArgs {
 /// Fetches the trail from the leader.
 pub(crate) fn run(args: &AuditArgs, context: &CommandContext) -> Result<u8, CliError> {
     let mut acts: Vec<Value> = runtime()?.block_on(async {
-        let desk = LeaderAccess::find(&args.origin, context).await?;
-        let acts = desk.controller().get("/audit").await;
-        desk.close().await?;
+        let access = LeaderAccess::find(&args.origin, context).await?;
+        let acts = access.controller().get("/audit").await;
+        access.close().await?;
         acts
     })?;
     acts.reverse();

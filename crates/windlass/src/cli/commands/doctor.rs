@@ -54,8 +54,8 @@ pub(crate) fn run(args: &DoctorArgs, context: &CommandContext) -> Result<u8, Cli
     ];
     let bad = findings.iter().any(|(_, finding)| matches!(finding, DoctorFinding::Failed(_)));
     if args.json {
-        let told = output::print_data(&as_json(&findings).to_string());
-        return Ok(if bad { crate::cli::exit::UNREACHABLE } else { told });
+        let exit_code = output::print_data(&as_json(&findings).to_string());
+        return Ok(if bad { crate::cli::exit::UNREACHABLE } else { exit_code });
     }
     let lines = findings.iter().map(|(name, finding)| {
         let (ink, sign, text) = match finding {
@@ -64,8 +64,8 @@ pub(crate) fn run(args: &DoctorArgs, context: &CommandContext) -> Result<u8, Cli
         };
         format!("{} {name:<7} {text}", context.out.paint(ink, sign))
     });
-    let told = output::print_data(&lines.collect::<Vec<String>>().join("\n"));
-    Ok(if bad { crate::cli::exit::UNREACHABLE } else { told })
+    let exit_code = output::print_data(&lines.collect::<Vec<String>>().join("\n"));
+    Ok(if bad { crate::cli::exit::UNREACHABLE } else { exit_code })
 }
 
 fn as_json(findings: &[(&str, DoctorFinding)]) -> serde_json::Value {

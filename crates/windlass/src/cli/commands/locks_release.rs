@@ -31,11 +31,11 @@ pub(crate) struct LocksReleaseArgs {
 pub(crate) fn run(args: &LocksReleaseArgs, context: &CommandContext) -> Result<u8, CliError> {
     let name = &args.name;
     let released: ReleasedLockBody = runtime()?.block_on(async {
-        let desk = LeaderAccess::find(&args.origin, context).await?;
+        let access = LeaderAccess::find(&args.origin, context).await?;
         let path = format!("/locks/{}/release", segment(name));
-        let answer = desk.controller().post(&path, &ReleaseLockBody { fence: args.fence }).await;
-        let released = answer.and_then(|answer| desk.controller().read(&answer));
-        desk.close().await?;
+        let answer = access.controller().post(&path, &ReleaseLockBody { fence: args.fence }).await;
+        let released = answer.and_then(|answer| access.controller().read(&answer));
+        access.close().await?;
         released
     })?;
     output::print_message(&format!(

@@ -95,10 +95,10 @@ fn create(args: &TokenCreateArgs, context: &CommandContext) -> Result<u8, CliErr
         expires_in_ms: args.expires.map(Span::as_millis),
     };
     let made: CreatedTokenBody = runtime()?.block_on(async {
-        let desk = LeaderAccess::find(&args.origin, context).await?;
-        let made = desk.controller().post("/tokens", &wanted).await;
-        let made = made.and_then(|answered| desk.controller().read(&answered));
-        desk.close().await?;
+        let leader_access = LeaderAccess::find(&args.origin, context).await?;
+        let made = leader_access.controller().post("/tokens", &wanted).await;
+        let made = made.and_then(|answered| leader_access.controller().read(&answered));
+        leader_access.close().await?;
         made
     })?;
     let until = made.expires_at.map_or_else(String::new, |at| format!(", until {at}"));
@@ -113,9 +113,9 @@ fn create(args: &TokenCreateArgs, context: &CommandContext) -> Result<u8, CliErr
 
 fn list(args: &TokenListArgs, context: &CommandContext) -> Result<u8, CliError> {
     let tokens: Vec<Value> = runtime()?.block_on(async {
-        let desk = LeaderAccess::find(&args.origin, context).await?;
-        let tokens = desk.controller().get("/tokens").await;
-        desk.close().await?;
+        let leader_access = LeaderAccess::find(&args.origin, context).await?;
+        let tokens = leader_access.controller().get("/tokens").await;
+        leader_access.close().await?;
         tokens
     })?;
     if args.json {
@@ -158,10 +158,10 @@ fn table(tokens: &[Value]) -> TextTable {
 fn revoke(args: &TokenRevokeArgs, context: &CommandContext) -> Result<u8, CliError> {
     let token = &args.token;
     runtime()?.block_on(async {
-        let desk = LeaderAccess::find(&args.origin, context).await?;
+        let leader_access = LeaderAccess::find(&args.origin, context).await?;
         let path = format!("/tokens/{}/revoke", segment(token));
-        let revoked = desk.controller().post(&path, &json!({})).await;
-        desk.close().await?;
+        let revoked = leader_access.controller().post(&path, &json!({})).await;
+        leader_access.close().await?;
         revoked
     })?;
     output::print_message(&format!("token {token} is revoked"));

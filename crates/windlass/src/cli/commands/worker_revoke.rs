@@ -29,10 +29,10 @@ pub(crate) struct WorkerRevokeArgs {
 pub(crate) fn run(args: &WorkerRevokeArgs, context: &CommandContext) -> Result<u8, CliError> {
     let name = &args.name;
     runtime()?.block_on(async {
-        let desk = LeaderAccess::find(&args.origin, context).await?;
+        let access = LeaderAccess::find(&args.origin, context).await?;
         let path = format!("/workers/{}/revoke", segment(name));
-        let revoked = desk.controller().post(&path, &json!({})).await;
-        desk.close().await?;
+        let revoked = access.controller().post(&path, &json!({})).await;
+        access.close().await?;
         revoked
     })?;
     output::print_message(&format!(

@@ -99,11 +99,12 @@ impl ClusterWorkerSetup<'_> {
         let WorkerBase { state, membership, guard: (guard, guard_place) } = base;
         let (logs, shipper) = self.spool(&membership)?;
         tokio::spawn(log_state_faults(membership.fault()));
-        let life = membership.lives().begin(Incarnation::default(), guard_place, system_now())?;
+        let incarnation =
+            membership.incarnations().begin(Incarnation::default(), guard_place, system_now())?;
         let executor = self.compiled.executor(StepExecutorSetup {
             place: place(&state, self.root, (self.name, self.policy)),
             guard: guard.clone(),
-            death_notice: Some((self.death_notice)(&membership, life.0)),
+            death_notice: Some((self.death_notice)(&membership, incarnation.0)),
             ends_calls: true,
             logs: Arc::new(logs.clone()),
             depot: Arc::new(ValueStore::new(self.output)),
@@ -113,7 +114,7 @@ impl ClusterWorkerSetup<'_> {
         let worker = WorkerSetup {
             worker: membership.worker_id(),
             name: self.name.to_owned(),
-            life,
+            life: incarnation,
             labels: self.labels,
             slots: self.slots,
             leases_ahead: LEASES_AHEAD,

@@ -74,23 +74,23 @@ impl MailboxService {
         };
         let bound =
             MailboxServer::bind((mailboxes, key), terms, self.cluster.clone(), (handle, intake));
-        let desk = tokio::select! {
+        let server = tokio::select! {
             () = shutdown.wait() => return Ok(()),
-            desk = bound => desk?,
+            server = bound => server?,
         };
         info!("workers can join by mailbox at {place}");
         let (sender, ends) = ShutdownSender::new();
         let (notes, unread) = mpsc::channel(UNREADABLE_MAX);
-        let desk = desk.with_unread_channel(notes).run(ends);
-        tokio::pin!(desk);
+        let server = server.with_unread_channel(notes).run(ends);
+        tokio::pin!(server);
         tokio::select! {
-            ended = &mut desk => return ended,
+            ended = &mut server => return ended,
             () = shutdown.wait() => {}
             () = self.lost_leadership() => {}
             () = self.log_unreadable(unread) => {}
         }
         sender.shut_down();
-        desk.await
+        server.await
     }
 
     /// Logs unreadable messages, forever.

@@ -188,7 +188,7 @@ async fn embedded_worker(
         scope: order.own_worker_scope,
         settings,
         guard,
-        orphan_guard: Some((Arc::new(state.lives()?), guard_place)),
+        orphan_guard: Some((Arc::new(state.incarnations()?), guard_place)),
         logs,
         link,
         peers: PeerWorkers::Possible,

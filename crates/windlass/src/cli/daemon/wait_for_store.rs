@@ -72,14 +72,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn unreachable_store_is_awaited_for_a_minute_and_reported_once() {
-        let (asked, told) = (Cell::new(0), Cell::new(0));
+        let (asked, notices) = (Cell::new(0), Cell::new(0));
         let ask = || {
             asked.set(asked.get() + 1);
             async { Err(away()) }
         };
         let began = Instant::now();
-        let reached = wait_for(ask, |_| told.set(told.get() + 1)).await;
-        assert_eq!((reached, told.get()), (Err(away()), 1));
+        let reached = wait_for(ask, |_| notices.set(notices.get() + 1)).await;
+        assert_eq!((reached, notices.get()), (Err(away()), 1));
         assert!(asked.get() > 20, "{} times", asked.get());
         assert!(began.elapsed() < STORE_WAIT_MAX + 2 * STORE_POLL_MAX, "{:?}", began.elapsed());
     }
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(asked.get(), 5);
         let refuses =
             StoreError::Unusable { place: "db".to_owned(), reason: "access denied".to_owned() };
-        let told = |what| panic!("{what}");
-        assert_eq!(wait_for(|| async { Err(refuses.clone()) }, told).await, Ok(()));
+        let notices = |what| panic!("{what}");
+        assert_eq!(wait_for(|| async { Err(refuses.clone()) }, notices).await, Ok(()));
     }
 }

@@ -187,7 +187,7 @@ async fn find_within(
 
 /// Fetches the cluster id, retrying until an answer arrives.
 async fn find(route: &JoinRoute) -> Result<String, WorkerJoinFailure> {
-    let mut told = false;
+    let mut is_reported = false;
     loop {
         match route.cluster().await {
             Ok(cluster) => return Ok(cluster),
@@ -195,12 +195,12 @@ async fn find(route: &JoinRoute) -> Result<String, WorkerJoinFailure> {
                 return Err(WorkerJoinFailure::Over(final_status));
             }
             Err(error) if error.is_final() => return Err(WorkerJoinFailure::Refused(error)),
-            Err(error) if !told => {
+            Err(error) if !is_reported => {
                 warn!("{error}; trying again");
             }
             Err(_) => {}
         }
-        told = true;
+        is_reported = true;
         sleep(PAUSE).await;
     }
 }

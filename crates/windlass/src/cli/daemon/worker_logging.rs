@@ -181,8 +181,8 @@ fn room_wait_message(wait: &LogSpaceWait<'_>, now: Time) -> (LogLevel, String) {
 /// Logs when outcomes cannot be saved for the next start of a worker, and when they can again.
 pub(super) async fn log_state_faults(mut fault: watch::Receiver<Option<StateDirectoryError>>) {
     while fault.changed().await.is_ok() {
-        let told = fault.borrow_and_update().clone();
-        let Some(error) = told else {
+        let seen = fault.borrow_and_update().clone();
+        let Some(error) = seen else {
             info!("outcomes can be saved again");
             continue;
         };

@@ -35,15 +35,19 @@ pub(in crate::cli) fn with_program_name(text: &str) -> Cow<'_, str> {
 
 impl ProgramName {
     fn replaced(&self, text: &str) -> String {
-        let mut told = String::with_capacity(text.len());
+        let mut replaced_text = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once(WINDLASS) {
             let begins = !before.ends_with(|c: char| c.is_alphanumeric() || "-_./".contains(c));
-            told.push_str(before);
-            told.push_str(if begins && self.is_command(behind) { &self.name } else { WINDLASS });
+            replaced_text.push_str(before);
+            replaced_text.push_str(if begins && self.is_command(behind) {
+                &self.name
+            } else {
+                WINDLASS
+            });
             rest = behind;
         }
-        told + rest
+        replaced_text + rest
     }
 
     fn is_command(&self, behind: &str) -> bool {
@@ -62,13 +66,13 @@ mod tests {
     fn only_commands_get_the_program_name() {
         let commands = ["run".to_owned(), "logs".to_owned()].to_vec();
         let own = ProgramName { name: "ship".to_owned(), commands };
-        let told = |text| own.replaced(text);
+        let replaced_text = |text| own.replaced(text);
         assert_eq!(
-            told("try `windlass logs 2d`, or windlass run"),
+            replaced_text("try `windlass logs 2d`, or windlass run"),
             "try `ship logs 2d`, or ship run"
         );
-        assert_eq!(told("Usage: windlass COMMAND"), "Usage: ship COMMAND");
+        assert_eq!(replaced_text("Usage: windlass COMMAND"), "Usage: ship COMMAND");
         let same = "windlass is running; .windlass run; windlass runs; windlass.yml; windlass";
-        assert_eq!(told(same), same);
+        assert_eq!(replaced_text(same), same);
     }
 }

@@ -74,11 +74,11 @@ impl LeaderAccess {
             if is_led(&state) { None } else { Some(TemporaryLeader::lead(&store, &state).await?) };
         let (client, place) = leader_client(&state);
         let controller = ClusterClient::new(place.into(), client, String::new());
-        let desk = Self { controller, temporary_leader: brief };
-        if desk.temporary_leader.is_none() {
-            desk.refuse_another(&store, &state).await?;
+        let leader_access = Self { controller, temporary_leader: brief };
+        if leader_access.temporary_leader.is_none() {
+            leader_access.refuse_another(&store, &state).await?;
         }
-        Ok(desk)
+        Ok(leader_access)
     }
 
     /// Refuses a local controller that leads another store than the named one.

@@ -47,7 +47,7 @@ pub(super) fn feed(
             let page =
                 retry_while_away(source.patience(), || source.next_events(run, from, WAIT), tell)
                     .await;
-            let (told, over) = match page {
+            let (batch, over) = match page {
                 Ok(page) => {
                     from = page.upto;
                     (RemoteFeedEvent::Page(page), false)
@@ -58,7 +58,7 @@ pub(super) fn feed(
             if back && sender.send(RemoteFeedEvent::ReachableAgain).await.is_err() {
                 return;
             }
-            if sender.send(told).await.is_err() || over {
+            if sender.send(batch).await.is_err() || over {
                 return;
             }
         }

@@ -35,9 +35,9 @@ impl EventStreamClient {
     /// Listens to a path, from behind the event with an id if there is one.
     pub(crate) async fn open(at: SocketAddr, path: &str, last: Option<u64>) -> Self {
         let last_id = last.map(|last| format!("last-event-id: {last}\r\n")).unwrap_or_default();
-        let mut ears = Self::with(at, path, &last_id).await;
-        ears.last = last;
-        ears
+        let mut client = Self::with(at, path, &last_id).await;
+        client.last = last;
+        client
     }
 
     /// The same, with more lines in its head.
@@ -52,15 +52,15 @@ impl EventStreamClient {
         );
         stream.write_all(head.as_bytes()).await.expect("it listens");
         let (stream, head) = (BufReader::new(stream), String::new());
-        let mut ears = Self { stream, status: 0, head, heard: Vec::new(), last: None };
-        while !ears.head.ends_with("\r\n\r\n") {
-            let line = ears.line().await.expect("an answer has a head");
-            ears.head += &line;
+        let mut client = Self { stream, status: 0, head, heard: Vec::new(), last: None };
+        while !client.head.ends_with("\r\n\r\n") {
+            let line = client.line().await.expect("an answer has a head");
+            client.head += &line;
         }
-        ears.head = ears.head.to_lowercase();
-        let status = ears.head.split(' ').nth(1).and_then(|code| code.parse().ok());
-        ears.status = status.expect("an answer has a status");
-        ears
+        client.head = client.head.to_lowercase();
+        let status = client.head.split(' ').nth(1).and_then(|code| code.parse().ok());
+        client.status = status.expect("an answer has a status");
+        client
     }
 
     /// The next event; nothing when the stream has ended or broken off.

@@ -96,9 +96,9 @@ async fn steps_are_read_in_pages_and_one_by_one() {
     assert_eq!((&waits["status"], &waits["attempts"]), (&json!("waiting"), &json!([])));
     assert!(waits["why"]["needs"]["waiting"].is_array(), "{waits}");
     allowed.add_permits(5);
-    let mut ears =
+    let mut stream =
         EventStreamClient::open(controller.address, &format!("/runs/{run}/events"), None).await;
-    ears.until("end").await;
+    stream.until("end").await;
     let done = controller.get(&format!("{steps}/s%5B1%5D")).await.json;
     assert_eq!((&done["status"], done.get("why")), (&json!("succeeded"), None));
     let attempt = &done["attempts"][0];
@@ -187,11 +187,11 @@ async fn rerun_reuses_succeeded_steps() {
     let rerun = format!("/runs/{run}/rerun");
     assert_eq!(controller.post(&rerun, &json!({})).await.refusal(), (409, "run_not_ended"));
     allowed.add_permits(1);
-    let mut ears =
+    let mut stream =
         EventStreamClient::open(controller.address, &format!("/runs/{run}/events"), None).await;
-    ears.until("lease_ended").await;
+    stream.until("lease_ended").await;
     controller.post(&format!("/runs/{run}/cancel"), &json!({ "level": "kill" })).await;
-    ears.until("end").await;
+    stream.until("end").await;
     let made = async |body: Value| {
         let answer = controller.post(&rerun, &body).await;
         assert_eq!(answer.status, 201, "{answer:?}");
@@ -206,9 +206,9 @@ async fn rerun_reuses_succeeded_steps() {
     let (reused, _, whole) = made(json!({})).await;
     assert_eq!(reused, json!(0));
     allowed.add_permits(100);
-    let mut ears =
+    let mut stream =
         EventStreamClient::open(controller.address, &format!("/runs/{whole}/events"), None).await;
-    ears.until("end").await;
+    stream.until("end").await;
     let unknown = controller.post(&rerun, &json!({ "from": ["x"] })).await;
     assert_eq!(unknown.refusal(), (404, "no_such_step"));
     let both = controller.post(&rerun, &json!({ "failed": true, "from": ["a"] })).await;

@@ -38,7 +38,7 @@ pub(super) async fn working() -> (InProcessController, Arc<Semaphore>) {
     let allowed = Arc::new(Semaphore::new(0));
     let executor = Arc::new(StepBudgetExecutor(Arc::clone(&allowed)));
     let labels = Labels::new(["linux"]);
-    let crew = LocalWorkerOptions {
+    let worker = LocalWorkerOptions {
         place: LocalWorkerPlace::Exclusive,
         name: "here".to_owned(),
         slots: 8,
@@ -48,6 +48,6 @@ pub(super) async fn working() -> (InProcessController, Arc<Semaphore>) {
         executor,
         orphan_guard: None,
     };
-    controller.node.start_worker(crew).await.expect("it works");
+    controller.node.start_worker(worker).await.expect("it works");
     (controller, allowed)
 }

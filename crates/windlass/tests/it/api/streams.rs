@@ -58,25 +58,25 @@ async fn run_stream_ends_with_the_run() {
     let (controller, allowed) = working().await;
     let run = controller.submit(&many(3)).await;
     let path = format!("/runs/{run}/events");
-    let mut ears = EventStreamClient::open(controller.address, &path, None).await;
-    assert_eq!(ears.status, 200);
-    assert!(ears.head.contains("content-type: text/event-stream"), "{}", ears.head);
-    assert!(ears.head.contains("cache-control: no-store"), "{}", ears.head);
-    let first = ears.next().await.expect("it has begun");
+    let mut client = EventStreamClient::open(controller.address, &path, None).await;
+    assert_eq!(client.status, 200);
+    assert!(client.head.contains("content-type: text/event-stream"), "{}", client.head);
+    assert!(client.head.contains("cache-control: no-store"), "{}", client.head);
+    let first = client.next().await.expect("it has begun");
     assert_eq!(first.kind, "run_submitted");
     assert_eq!((&first.data["run"], first.data["pos"].as_u64()), (&json!(run), first.id));
     allowed.add_permits(3);
-    let told = ears.until("end").await;
+    let told = client.until("end").await;
     let end = told.last().expect("it is the last");
     assert_eq!((end.id, &end.data), (None, &json!({ "run": run, "status": "succeeded" })));
-    assert_eq!(ears.next().await, None, "nothing comes behind the end");
+    assert_eq!(client.next().await, None, "nothing comes behind the end");
     let all: Vec<u64> = first.id.into_iter().chain(ids(&told)).collect();
     assert_eq!(all, positions(&controller, &run).await);
     for told in &told[..told.len() - 1] {
         assert_eq!(told.data["type"], told.kind);
     }
     // A client that reconnects after the end gets only the end.
-    let mut again = EventStreamClient::open(controller.address, &path, ears.last).await;
+    let mut again = EventStreamClient::open(controller.address, &path, client.last).await;
     assert_eq!(again.next().await.map(|told| told.kind).as_deref(), Some("end"));
     assert_eq!(again.next().await, None);
     // A client that connects for the first time gets everything.
@@ -94,11 +94,11 @@ async fn client_cut_off_two_hundred_times_receives_each_of_ten_thousand_events_o
     // The run is a little ahead of its follower, so events come from the history and from memory while the run goes on.
     allowed.add_permits(60);
     'cut: loop {
-        let mut ears =
+        let mut client =
             EventStreamClient::open(controller.address, &path, heard.last().copied()).await;
         let until = if cuts < 200 { dice.upto(99) } else { u64::MAX };
         for _ in 0..until {
-            let told = ears.next().await.expect("it goes on");
+            let told = client.next().await.expect("it goes on");
             allowed.add_permits(usize::from(told.kind == "lease_ended"));
             if told.kind == "end" {
                 break 'cut;
@@ -153,24 +153,24 @@ async fn unfiltered_stream_carries_every_event() {
 #[tokio::test]
 async fn client_without_events_resumes_at_its_position() {
     let controller = InProcessController::start().await;
-    let mut ears =
+    let mut client =
         EventStreamClient::open(controller.address, "/events?type=run_ended", None).await;
-    assert_eq!(ears.last, None);
+    assert_eq!(client.last, None);
     let run = controller.submit("steps: { a: { run: make } }").await;
     controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;
-    let told = ears.next().await.expect("it has ended");
+    let told = client.next().await.expect("it has ended");
     assert_eq!(told.kind, "run_ended");
-    drop(ears);
+    drop(client);
     // Told nothing, cut off, and something happens before it is back.
-    let mut ears = EventStreamClient::open(controller.address, "/events", None).await;
-    let quiet = tokio::time::timeout(Duration::from_millis(100), ears.next()).await;
+    let mut client = EventStreamClient::open(controller.address, "/events", None).await;
+    let quiet = tokio::time::timeout(Duration::from_millis(100), client.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
-    let last = ears.last;
+    let last = client.last;
     assert!(last >= told.id, "it was told where it is");
-    drop(ears);
+    drop(client);
     controller.submit("steps: { a: { run: make } }").await;
-    let mut ears = EventStreamClient::open(controller.address, "/events", last).await;
-    assert_eq!(ears.next().await.map(|told| told.kind).as_deref(), Some("run_submitted"));
+    let mut client = EventStreamClient::open(controller.address, "/events", last).await;
+    assert_eq!(client.next().await.map(|told| told.kind).as_deref(), Some("run_submitted"));
     controller.shut_down().await;
 }
 
@@ -241,9 +241,9 @@ async fn pruned_position_is_refused_with_the_oldest_one() {
     let headers = vec![("last-event-id", "1"), ("accept", "text/event-stream")];
     let ask = HttpRequest { method: "GET", path: "/events", headers, ..HttpRequest::default() };
     assert_eq!(controller.ask(ask).await.refusal(), (410, "gone"));
-    let mut ears =
+    let mut client =
         EventStreamClient::open(controller.address, &format!("/events?after={upto}"), None).await;
-    assert_eq!(ears.next().await.and_then(|told| told.id), Some(upto.0 + 1));
+    assert_eq!(client.next().await.and_then(|told| told.id), Some(upto.0 + 1));
     controller.shut_down().await;
 }
 
@@ -261,12 +261,12 @@ async fn stalled_stream_is_closed_and_resumes_by_id() {
     let socket = TcpSocket::new_v4().expect("there are sockets");
     socket.set_recv_buffer_size(4_096).expect("it can be small");
     let stream = socket.connect(controller.address).await.expect("it listens");
-    let mut ears = EventStreamClient::over(stream, "/events?after=0", "").await;
+    let mut client = EventStreamClient::over(stream, "/events?after=0", "").await;
     for id in 1..=10 {
-        assert_eq!(ears.next().await.and_then(|told| told.id), Some(id));
+        assert_eq!(client.next().await.and_then(|told| told.id), Some(id));
     }
-    until_true(|| ears.is_cut_off()).await;
-    let mut again = EventStreamClient::open(controller.address, "/events", ears.last).await;
+    until_true(|| client.is_cut_off()).await;
+    let mut again = EventStreamClient::open(controller.address, "/events", client.last).await;
     for id in 11..=20_000 {
         assert_eq!(again.next().await.and_then(|told| told.id), Some(id));
     }

@@ -73,9 +73,9 @@ struct ReceivedEvents {
 
 /// Follows everything from now on.
 async fn follow(at: SocketAddr, heard: Arc<ReceivedEvents>) {
-    let mut ears = EventStreamClient::open(at, "/events", None).await;
+    let mut client = EventStreamClient::open(at, "/events", None).await;
     heard.listening.fetch_add(1, Ordering::Relaxed);
-    while let Some(block) = ears.block().await {
+    while let Some(block) = client.block().await {
         let now = system_now();
         if !block.contains("event: run_submitted\n") {
             continue;
@@ -156,13 +156,13 @@ fn stream_client_resumes_at_its_position_after_a_controller_restart() {
     let mut heard: Vec<u64> = Vec::new();
     for upto in [50, 200, 400] {
         runtime.block_on(async {
-            let mut ears = EventStreamClient::open(at, &path, heard.last().copied()).await;
+            let mut client = EventStreamClient::open(at, &path, heard.last().copied()).await;
             while heard.len() < upto {
-                heard.extend(ears.next().await.expect("it goes on").id);
+                heard.extend(client.next().await.expect("it goes on").id);
             }
             cluster.controller.signal(Signal::KILL);
             // What was on its way when it died is heard too.
-            while let Some(told) = ears.next().await {
+            while let Some(told) = client.next().await {
                 heard.extend(told.id);
             }
         });
@@ -170,8 +170,8 @@ fn stream_client_resumes_at_its_position_after_a_controller_restart() {
         cluster.restart();
     }
     runtime.block_on(async {
-        let mut ears = EventStreamClient::open(at, &path, heard.last().copied()).await;
-        let rest = ears.until("end").await;
+        let mut client = EventStreamClient::open(at, &path, heard.last().copied()).await;
+        let rest = client.until("end").await;
         heard.extend(rest.iter().filter_map(|told| told.id));
     });
     let all = cluster.get(&format!("{path}?limit=10000"));

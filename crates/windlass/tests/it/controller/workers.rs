@@ -243,7 +243,7 @@ async fn worker_killed_without_a_leader_ends_in_time_and_its_next_incarnation_re
     let memory = Arc::new(state.join_cluster("ours").expect("it can be written"));
     let life = |now| {
         let now = Time::from_millis(now);
-        let begun = memory.lives().begin(Incarnation(0), GuardLockIdentity::default(), now);
+        let begun = memory.incarnations().begin(Incarnation(0), GuardLockIdentity::default(), now);
         let incarnation = begun.expect("it is kept").0.0;
         WorkerTestTimes { incarnation, leader_grace: None, memory: Some(Arc::clone(&memory)) }
     };

@@ -15,29 +15,29 @@ use windlass_link::mailbox::{
 pub(super) enum MailboxFlaw {
     BindsEverybody,
     BindsBehindEpitaphs,
-    CutsLetters,
+    CutsMessages,
     ForgetsEpitaphs,
-    HandsOverEverything,
-    HandsOverTwice,
+    ReturnsEverything,
+    ReturnsTwice,
     HasNoBound,
     HoldsWhatWasGivenUp,
-    IsFullForEverybody,
+    IsFullForEveryMailbox,
     KeepsWhatHasPassed,
     KeepsWhatNeverWas,
     LapsesThoughItIsKept,
     LeavesEpitaphsOfOthers,
-    LosesLetters,
+    LosesMessages,
     MixesMailboxes,
     NamesNobody,
     NeedsAReader,
     NeverLapses,
     NeverWaits,
     Oversleeps,
-    ReadsLettersAsText,
+    ReadsMessagesAsText,
     RepeatsEpochs,
     SendsTheFirstOnly,
     SleepsOn,
-    SwallowsLargeLetters,
+    SwallowsLargeMessages,
     UnbindsForOthers,
 }
 
@@ -45,29 +45,29 @@ impl MailboxFlaw {
     pub(super) const ALL: [Self; 26] = [
         Self::BindsEverybody,
         Self::BindsBehindEpitaphs,
-        Self::CutsLetters,
+        Self::CutsMessages,
         Self::ForgetsEpitaphs,
-        Self::HandsOverEverything,
-        Self::HandsOverTwice,
+        Self::ReturnsEverything,
+        Self::ReturnsTwice,
         Self::HasNoBound,
         Self::HoldsWhatWasGivenUp,
-        Self::IsFullForEverybody,
+        Self::IsFullForEveryMailbox,
         Self::KeepsWhatHasPassed,
         Self::KeepsWhatNeverWas,
         Self::LapsesThoughItIsKept,
         Self::LeavesEpitaphsOfOthers,
-        Self::LosesLetters,
+        Self::LosesMessages,
         Self::MixesMailboxes,
         Self::NamesNobody,
         Self::NeedsAReader,
         Self::NeverLapses,
         Self::NeverWaits,
         Self::Oversleeps,
-        Self::ReadsLettersAsText,
+        Self::ReadsMessagesAsText,
         Self::RepeatsEpochs,
         Self::SendsTheFirstOnly,
         Self::SleepsOn,
-        Self::SwallowsLargeLetters,
+        Self::SwallowsLargeMessages,
         Self::UnbindsForOthers,
     ];
 
@@ -78,20 +78,22 @@ impl MailboxFlaw {
                 "mailbox_binding::second_bind_is_refused_with_the_holder"
             }
             Self::BindsBehindEpitaphs => "mailbox_binding::no_leader_is_bound_after_a_final_status",
-            Self::CutsLetters | Self::ReadsLettersAsText => "messages::every_byte_and_size_arrives",
+            Self::CutsMessages | Self::ReadsMessagesAsText => {
+                "messages::every_byte_and_size_arrives"
+            }
             Self::ForgetsEpitaphs => "mailbox_binding::a_final_status_is_read_by_every_handle",
-            Self::HandsOverEverything => "messages::of_many_messages_a_bounded_part_is_taken",
-            Self::HandsOverTwice => "messages::what_was_taken_is_gone",
+            Self::ReturnsEverything => "messages::of_many_messages_a_bounded_part_is_taken",
+            Self::ReturnsTwice => "messages::what_was_taken_is_gone",
             Self::HasNoBound => "full_mailbox::an_unread_mailbox_fills_up",
             Self::HoldsWhatWasGivenUp => "mailbox_binding::a_binding_given_up_is_free_at_once",
-            Self::IsFullForEverybody => "full_mailbox::a_full_mailbox_blocks_no_other_mailbox",
+            Self::IsFullForEveryMailbox => "full_mailbox::a_full_mailbox_blocks_no_other_mailbox",
             Self::KeepsWhatHasPassed => "mailbox_binding::a_passed_binding_is_not_kept",
             Self::KeepsWhatNeverWas => "mailbox_binding::an_epoch_that_never_was_is_gone",
             Self::LapsesThoughItIsKept => "mailbox_binding::a_binding_that_is_kept_lasts",
             Self::LeavesEpitaphsOfOthers => {
                 "mailbox_binding::a_passed_binding_leaves_no_final_status"
             }
-            Self::LosesLetters => "messages::messages_of_many_senders_all_arrive",
+            Self::LosesMessages => "messages::messages_of_many_senders_all_arrive",
             Self::MixesMailboxes => "messages::mailboxes_are_apart",
             Self::NeedsAReader => "messages::a_message_without_a_reader_waits",
             Self::NeverLapses => "mailbox_binding::a_binding_lapses_with_its_term",
@@ -99,7 +101,7 @@ impl MailboxFlaw {
             Self::RepeatsEpochs => "mailbox_binding::an_epoch_never_repeats",
             Self::SendsTheFirstOnly => "messages::messages_to_several_mailboxes_all_arrive",
             Self::SleepsOn => "messages::a_waiting_reader_is_woken",
-            Self::SwallowsLargeLetters => "messages::a_message_that_is_too_large_is_refused",
+            Self::SwallowsLargeMessages => "messages::a_message_that_is_too_large_is_refused",
             Self::UnbindsForOthers => "mailbox_binding::a_passed_binding_gives_up_nothing",
         }
     }
@@ -173,56 +175,56 @@ impl FlawedMailboxes {
     async fn unbind_it(
         &self,
         epoch: BindingEpoch,
-        epitaph: Option<String>,
+        final_status: Option<String>,
     ) -> Result<(), MailboxError> {
         let now = self.0.sound.binding().await?.epoch;
-        let epitaph = epitaph.filter(|_| !self.has(MailboxFlaw::ForgetsEpitaphs));
-        if self.has(MailboxFlaw::HoldsWhatWasGivenUp) && epitaph.is_none() {
+        let final_status = final_status.filter(|_| !self.has(MailboxFlaw::ForgetsEpitaphs));
+        if self.has(MailboxFlaw::HoldsWhatWasGivenUp) && final_status.is_none() {
             return Ok(());
         }
         let for_others = self.has(MailboxFlaw::UnbindsForOthers)
-            || self.has(MailboxFlaw::LeavesEpitaphsOfOthers) && epitaph.is_some();
-        self.0.sound.unbind(if for_others { now } else { epoch }, epitaph).await
+            || self.has(MailboxFlaw::LeavesEpitaphsOfOthers) && final_status.is_some();
+        self.0.sound.unbind(if for_others { now } else { epoch }, final_status).await
     }
 
     /// What becomes of a letter.
-    fn spoil(&self, mut letter: MailboxMessage) -> Option<MailboxMessage> {
+    fn spoil(&self, mut message: MailboxMessage) -> Option<MailboxMessage> {
         let number = self.0.sent.fetch_add(1, Ordering::SeqCst);
         match self.0.flaw? {
-            MailboxFlaw::CutsLetters => letter.bytes.truncate(4_096),
-            MailboxFlaw::ReadsLettersAsText => {
-                letter.bytes = String::from_utf8_lossy(&letter.bytes).into_owned().into_bytes();
-                letter.bytes.truncate(MAILBOX_MESSAGE_MAX);
+            MailboxFlaw::CutsMessages => message.bytes.truncate(4_096),
+            MailboxFlaw::ReadsMessagesAsText => {
+                message.bytes = String::from_utf8_lossy(&message.bytes).into_owned().into_bytes();
+                message.bytes.truncate(MAILBOX_MESSAGE_MAX);
             }
-            MailboxFlaw::MixesMailboxes => letter.to = MailboxId(1),
-            MailboxFlaw::LosesLetters if number % 7 == 6 => return None,
-            MailboxFlaw::SwallowsLargeLetters if letter.bytes.len() > MAILBOX_MESSAGE_MAX => {
+            MailboxFlaw::MixesMailboxes => message.to = MailboxId(1),
+            MailboxFlaw::LosesMessages if number % 7 == 6 => return None,
+            MailboxFlaw::SwallowsLargeMessages if message.bytes.len() > MAILBOX_MESSAGE_MAX => {
                 return None;
             }
             MailboxFlaw::NeedsAReader => {
                 let readers = self.0.readers.lock().expect("nobody panics");
-                return readers.contains(&letter.to).then_some(letter);
+                return readers.contains(&message.to).then_some(message);
             }
             _ => {}
         }
-        Some(letter)
+        Some(message)
     }
 
-    async fn put(&self, mut letters: Vec<MailboxMessage>) -> Result<(), MailboxError> {
+    async fn put(&self, mut messages: Vec<MailboxMessage>) -> Result<(), MailboxError> {
         if self.has(MailboxFlaw::SendsTheFirstOnly) {
-            letters.truncate(1);
+            messages.truncate(1);
         }
         if self.0.flaw.is_some() {
-            letters = letters.into_iter().filter_map(|letter| self.spoil(letter)).collect();
+            messages = messages.into_iter().filter_map(|message| self.spoil(message)).collect();
         }
         let full = || {
             let (place, reason) = (self.place(), "it was full once".to_owned());
             Err(MailboxError::Full { place, reason })
         };
-        if self.has(MailboxFlaw::IsFullForEverybody) && self.0.was_full.load(Ordering::SeqCst) {
+        if self.has(MailboxFlaw::IsFullForEveryMailbox) && self.0.was_full.load(Ordering::SeqCst) {
             return full();
         }
-        match self.0.sound.send(letters).await {
+        match self.0.sound.send(messages).await {
             Err(MailboxError::Full { .. }) if self.has(MailboxFlaw::HasNoBound) => Ok(()),
             Err(error @ MailboxError::Full { .. }) => {
                 self.0.was_full.store(true, Ordering::SeqCst);
@@ -249,17 +251,17 @@ impl FlawedMailboxes {
                 tokio::time::sleep(within).await;
                 sound.receive(mailbox, Duration::ZERO).await
             }
-            Some(MailboxFlaw::HandsOverTwice) => {
-                let letters = sound.receive(mailbox, within).await?;
+            Some(MailboxFlaw::ReturnsTwice) => {
+                let messages = sound.receive(mailbox, within).await?;
                 let again =
-                    letters.iter().map(|it| MailboxMessage { to: mailbox, bytes: it.clone() });
+                    messages.iter().map(|it| MailboxMessage { to: mailbox, bytes: it.clone() });
                 sound.send(again.collect()).await?;
-                Ok(letters)
+                Ok(messages)
             }
-            Some(MailboxFlaw::HandsOverEverything) => {
-                let mut letters = sound.receive(mailbox, within).await?;
-                letters.extend(sound.receive(mailbox, Duration::ZERO).await?);
-                Ok(letters)
+            Some(MailboxFlaw::ReturnsEverything) => {
+                let mut messages = sound.receive(mailbox, within).await?;
+                messages.extend(sound.receive(mailbox, Duration::ZERO).await?);
+                Ok(messages)
             }
             _ => sound.receive(mailbox, within).await,
         }
@@ -279,16 +281,16 @@ impl Mailboxes for FlawedMailboxes {
         Box::pin(self.keep_it(epoch, term))
     }
 
-    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
-        Box::pin(self.unbind_it(epoch, epitaph))
+    fn unbind(&self, epoch: BindingEpoch, final_status: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.unbind_it(epoch, final_status))
     }
 
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
         self.0.sound.binding()
     }
 
-    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
-        Box::pin(self.put(letters))
+    fn send(&self, messages: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+        Box::pin(self.put(messages))
     }
 
     fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {

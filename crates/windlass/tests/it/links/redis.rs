@@ -38,8 +38,8 @@ pub(super) fn works(url: &str, run: &str) {
     story(async {
         mailboxes.bind("ann".to_owned(), TERM).await?;
         mailboxes.send(vec![MailboxMessage { to: MailboxId(7), bytes: b"hello".to_vec() }]).await?;
-        let letters = mailboxes.receive(MailboxId(7), TERM).await?;
-        assert_eq!(letters, [b"hello"]);
+        let messages = mailboxes.receive(MailboxId(7), TERM).await?;
+        assert_eq!(messages, [b"hello"]);
         assert_eq!(mailboxes.binding().await?.by.as_deref(), Some("ann"));
         Ok::<(), MailboxError>(())
     })
@@ -154,8 +154,8 @@ fn every_redis_key_expires() {
     let mailboxes = open(&redis.url(), "r");
     story(async {
         let epoch = mailboxes.bind("ann".to_owned(), TERM).await.expect("nobody leads");
-        let letter = |to| MailboxMessage { to: MailboxId(to), bytes: b"hello".to_vec() };
-        mailboxes.send(vec![letter(0), letter(7)]).await.expect("there is room");
+        let message = |to| MailboxMessage { to: MailboxId(to), bytes: b"hello".to_vec() };
+        mailboxes.send(vec![message(0), message(7)]).await.expect("there is room");
         mailboxes.renew(epoch, TERM).await.expect("it is bound");
         let keys = redis.cli(&["KEYS", "*"]);
         let keys: Vec<&str> = keys.lines().collect();
@@ -176,18 +176,18 @@ fn mailbox_size_is_bounded() {
     let redis = RedisServer::start(&[]);
     let mailboxes = open(&redis.url(), "r");
     story(async {
-        let letter = || MailboxMessage { to: MailboxId(7), bytes: vec![b'x'; 1 << 20] };
+        let message = || MailboxMessage { to: MailboxId(7), bytes: vec![b'x'; 1 << 20] };
         let fits = MAILBOX_BYTES_MAX >> 20;
         for _ in 0..fits {
-            mailboxes.send(vec![letter()]).await.expect("there is room");
+            mailboxes.send(vec![message()]).await.expect("there is room");
         }
-        let full = mailboxes.send(vec![letter()]).await;
+        let full = mailboxes.send(vec![message()]).await;
         assert!(matches!(full, Err(MailboxError::Full { .. })), "{full:?}");
         let mut taken = 0;
         while taken < fits {
             taken += mailboxes.receive(MailboxId(7), TERM).await.expect("it reads").len();
         }
-        mailboxes.send(vec![letter()]).await.expect("there is room again");
+        mailboxes.send(vec![message()]).await.expect("there is room again");
     });
 }
 
@@ -201,15 +201,15 @@ fn fifty_runs_beside_each_other_do_not_mix() {
             runs.spawn(async move {
                 let by = format!("leader {number}");
                 mailboxes.bind(by.clone(), TERM).await?;
-                for letter in 0..20 {
-                    let bytes = format!("{number} {letter}").into_bytes();
+                for message in 0..20 {
+                    let bytes = format!("{number} {message}").into_bytes();
                     mailboxes.send(vec![MailboxMessage { to: MailboxId::LEADER, bytes }]).await?;
                 }
                 let mut received = Vec::new();
                 while received.len() < 20 {
                     received.extend(mailboxes.receive(MailboxId::LEADER, TERM).await?);
                 }
-                let wanted = (0..20).map(|letter| format!("{number} {letter}").into_bytes());
+                let wanted = (0..20).map(|message| format!("{number} {message}").into_bytes());
                 assert_eq!(received, wanted.collect::<Vec<_>>());
                 assert_eq!(mailboxes.binding().await?.by, Some(by));
                 Ok::<(), MailboxError>(())
@@ -239,8 +239,8 @@ fn cut_connections_reconnect_and_a_restart_keeps_persisted_messages() {
         assert!(mailboxes.renew(epoch, TERM).await.is_err_and(|error| error.is_retryable()));
         redis.begin();
         mailboxes.renew(epoch, TERM).await.expect("it is bound");
-        let letters = mailboxes.receive(MailboxId(7), TERM).await.expect("it reads");
-        assert_eq!(letters.len(), 5);
+        let messages = mailboxes.receive(MailboxId(7), TERM).await.expect("it reads");
+        assert_eq!(messages.len(), 5);
     });
 }
 

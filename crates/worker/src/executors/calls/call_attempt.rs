@@ -56,7 +56,7 @@ impl CallAttempt {
             call.running.set_deadline(deadline(&call.grant, &begins_with)).await;
         }
         let mut polled = self.begin();
-        let (returned, told) = self.follow(&mut polled, &mut lines, held.as_ref()).await;
+        let (returned, reason) = self.follow(&mut polled, &mut lines, held.as_ref()).await;
         // The function is dropped, or awaited if it does not yield.
         polled.end().await;
         call.running.end().await;
@@ -65,7 +65,7 @@ impl CallAttempt {
             held.release().await;
         }
         lines.take();
-        let outcome = outcome(&call, returned, told, &mut lines.record);
+        let outcome = outcome(&call, returned, reason, &mut lines.record);
         lines.record.finish(&mut self.orders).await;
         lines.record.apply_output_loss(outcome)
     }
@@ -89,34 +89,34 @@ impl CallAttempt {
         let grace = Duration::from_millis(call.grant.kill_grace.as_millis());
         let limit = call.grant.timeout.map(|limit| Duration::from_millis(limit.as_millis()));
         let ends_at = limit.map(|limit| Instant::now() + limit);
-        let (mut told, mut dropped_at) = (CallStopReason::Nothing, None);
+        let (mut reason, mut dropped_at) = (CallStopReason::Nothing, None);
         let mut passed_on =
             AttemptOrders { deadline: self.orders.borrow().deadline, ..AttemptOrders::default() };
         loop {
             tokio::select! {
                 biased;
-                returned = polled.returned() => return (Some(returned), told),
+                returned = polled.returned() => return (Some(returned), reason),
                 stop = next_order(&mut self.orders, &mut passed_on) => match stop {
                     Some(stop) => {
-                        told = CallStopReason::Stop;
+                        reason = CallStopReason::Stop;
                         if stop.how == StopMode::Kill {
-                            return (None, told);
+                            return (None, reason);
                         }
                         dropped_at.get_or_insert(Instant::now() + grace);
                         call.signal_stop().await;
                     }
                     None => call.move_deadline(held, &passed_on).await,
                 },
-                () = sleep_until_or_never(ends_at), if told == CallStopReason::Nothing => {
-                    told = CallStopReason::Timeout;
+                () = sleep_until_or_never(ends_at), if reason == CallStopReason::Nothing => {
+                    reason = CallStopReason::Timeout;
                     dropped_at = Some(Instant::now() + grace);
                     call.signal_stop().await;
                 }
-                () = sleep_until_or_never(dropped_at) => return (None, told),
+                () = sleep_until_or_never(dropped_at) => return (None, reason),
                 // Nothing else waits for it: a lease is renewed while the output finds no room.
                 () = lines.record.write(), if lines.record.is_unwritten() => {
-                    if lines.record.has_failed() && told == CallStopReason::Nothing {
-                        told = CallStopReason::OutputLost;
+                    if lines.record.has_failed() && reason == CallStopReason::Nothing {
+                        reason = CallStopReason::OutputLost;
                         dropped_at = Some(Instant::now() + grace);
                         call.signal_stop().await;
                     }
@@ -163,7 +163,7 @@ impl CallLog {
 fn outcome(
     call: &StepCall,
     returned: Option<CallResult>,
-    told: CallStopReason,
+    reason: CallStopReason,
     record: &mut AttemptLog,
 ) -> Outcome {
     let ended = match returned {
@@ -172,7 +172,7 @@ fn outcome(
         Some(Err(ended)) => Some(ended),
         None => None,
     };
-    let kind = match told {
+    let kind = match reason {
         CallStopReason::Nothing | CallStopReason::OutputLost => OutcomeKind::Failed,
         CallStopReason::Timeout => OutcomeKind::TimedOut,
         CallStopReason::Stop => OutcomeKind::Cancelled,

@@ -60,8 +60,8 @@ impl CallOutputBuffer {
         let left_out = std::mem::take(&mut said.left_out);
         drop(said);
         if left_out > 0 {
-            let told = format!("\nwindlass: {left_out} bytes were printed too fast to be kept\n");
-            bytes.extend(told.into_bytes());
+            let notice = format!("\nwindlass: {left_out} bytes were printed too fast to be kept\n");
+            bytes.extend(notice.into_bytes());
         }
         if !bytes.is_empty() {
             self.room.notify_waiters();

@@ -7,31 +7,31 @@ use tokio::sync::Notify;
 /// An order to stop, which remains set.
 #[derive(Debug, Default)]
 pub struct CallStopSignal {
-    told: AtomicBool,
+    is_set: AtomicBool,
     wakes: Notify,
 }
 
 impl CallStopSignal {
     /// Gives the order.
     pub fn send(&self) {
-        self.told.store(true, Ordering::Release);
+        self.is_set.store(true, Ordering::Release);
         self.wakes.notify_waiters();
     }
 
     /// Returns whether the order was given.
     pub fn is_sent(&self) -> bool {
-        self.told.load(Ordering::Acquire)
+        self.is_set.load(Ordering::Acquire)
     }
 
     /// Waits until the order is given.
     pub async fn wait(&self) {
         loop {
             // Registers before the check, or an order between the two would be missed.
-            let told = self.wakes.notified();
+            let notified = self.wakes.notified();
             if self.is_sent() {
                 return;
             }
-            told.await;
+            notified.await;
         }
     }
 }

@@ -48,10 +48,10 @@ pub(super) fn append_carelessly(folder: &Path) {
     connection.pragma_update(None, "synchronous", "OFF").unwrap();
     let (folder, place) = (folder.to_owned(), "here".to_owned());
     let writer = SqliteJournalWriter::new(connection, (folder, place), now, LossPolicy::Refused);
-    let desk =
+    let thread =
         RequestThread::start("journal-writer", "here", |requests| writer.run(requests)).unwrap();
     let candidate = LeaderCandidate { node: "alpha".to_owned(), address: None };
-    let won = wait(desk.call(|answer| SqliteJournalWriteRequest::Campaign { candidate, answer }));
+    let won = wait(thread.call(|answer| SqliteJournalWriteRequest::Campaign { candidate, answer }));
     let Ok(CampaignOutcome::Won(leadership)) = won else {
         panic!("no other process leads: {won:?}")
     };
@@ -60,7 +60,7 @@ pub(super) fn append_carelessly(folder: &Path) {
     for at in 0..APPENDS {
         let batch = EncodedBatch::new(&batch(leadership.term, at, 1));
         let position =
-            wait(desk.call(|answer| SqliteJournalWriteRequest::Append { batch, answer }));
+            wait(thread.call(|answer| SqliteJournalWriteRequest::Append { batch, answer }));
         assert_eq!(position, Ok(Position(at + 1)));
         print_number("acked", at + 1);
     }

@@ -25,17 +25,19 @@ fn at_once<const N: usize>(
 ) -> [Result<Position, StoreError>; N] {
     let connection =
         connection::open_for_writing(&folder.join("journal.db"), "here", &TABLES).unwrap();
-    let (desk, requests) = sync_channel(QUEUED_REQUESTS_MAX);
+    let (thread, requests) = sync_channel(QUEUED_REQUESTS_MAX);
     let candidate = LeaderCandidate { node: "alpha".to_owned(), address: None };
-    desk.send(SqliteJournalWriteRequest::Campaign { candidate, answer: oneshot::channel().0 })
+    thread
+        .send(SqliteJournalWriteRequest::Campaign { candidate, answer: oneshot::channel().0 })
         .unwrap();
     let answers = appends.map(|append| {
         let (answer, answered) = oneshot::channel();
-        desk.send(SqliteJournalWriteRequest::Append { batch: EncodedBatch::new(&append), answer })
+        thread
+            .send(SqliteJournalWriteRequest::Append { batch: EncodedBatch::new(&append), answer })
             .unwrap();
         answered
     });
-    drop(desk);
+    drop(thread);
     let (folder, place) = (folder.to_owned(), "here".to_owned());
     SqliteJournalWriter::new(connection, (folder, place), now, LossPolicy::Refused).run(requests);
     answers.map(|mut answered| answered.try_recv().expect("the writer replies to every request"))

@@ -48,8 +48,8 @@ fn lost(error: &StoreError) -> (u64, u64) {
 }
 
 fn is_missing(error: &StoreError, by: &str) -> bool {
-    let told = error.to_string().contains("--accept-lost-history");
-    told && matches!(error, StoreError::MissingHistory { trace, .. } if trace.starts_with(by))
+    let reported = error.to_string().contains("--accept-lost-history");
+    reported && matches!(error, StoreError::MissingHistory { trace, .. } if trace.starts_with(by))
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn no_flipped_byte_in_the_wal_loses_events_silently() {
     copy(store.path(), image.path());
     let wal = fs::read(image.path().join("journal.db-wal")).expect("it is there");
     let used = wal.iter().rposition(|byte| *byte != 0).expect("it has frames");
-    let (mut whole, mut told) = (0, 0);
+    let (mut whole, mut reported) = (0, 0);
     for at in (0..used).step_by(used / 97) {
         let flipped = folder();
         copy(image.path(), flipped.path());
@@ -259,9 +259,9 @@ fn no_flipped_byte_in_the_wal_loses_events_silently() {
                 assert_eq!(events, 24, "byte {at} has lost events silently");
                 whole += 1;
             }
-            Err(StoreError::LostHistory { .. } | StoreError::Damaged { .. }) => told += 1,
+            Err(StoreError::LostHistory { .. } | StoreError::Damaged { .. }) => reported += 1,
             Err(error) => panic!("byte {at}: {error:?}"),
         }
     }
-    assert!(told > 20, "{told} were reported, {whole} had no effect");
+    assert!(reported > 20, "{reported} were reported, {whole} had no effect");
 }

@@ -37,13 +37,13 @@ pub(super) fn try_everything(folder: &Path) {
 }
 
 fn print_outcome(word: &str, tried: Option<Result<(), StoreError>>) {
-    let told = match tried {
+    let attempts = match tried {
         None => "not tried".to_owned(),
         Some(Ok(())) => "it works".to_owned(),
         Some(Err(error @ StoreError::Unusable { .. })) => format!("unusable: {error}"),
         Some(Err(error)) => format!("otherwise: {error}"),
     };
-    print_line(&format!("{word}: {told}"));
+    print_line(&format!("{word}: {attempts}"));
 }
 
 /// The folder of a journal that another user can reach.
@@ -127,18 +127,18 @@ fn permit(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn assert_advice(told: &str, place: &Path, advice: &str) {
-    let named = told.contains(&*place.to_string_lossy());
-    assert!(told.starts_with("unusable: ") && named && told.contains(advice), "{told}");
+fn assert_advice(attempts: &str, place: &Path, advice: &str) {
+    let named = attempts.contains(&*place.to_string_lossy());
+    assert!(attempts.starts_with("unusable: ") && named && attempts.contains(advice), "{attempts}");
 }
 
 #[test]
 fn shared_folder_works_for_another_user() {
     let place = SharedJournalFolder::new();
     place.open_to_all();
-    let told = place.try_as_other_user(&place.folder);
-    for told in [told.lead, told.save, told.read, told.snapshot] {
-        assert_eq!(told, "it works");
+    let attempts = place.try_as_other_user(&place.folder);
+    for attempts in [attempts.lead, attempts.save, attempts.read, attempts.snapshot] {
+        assert_eq!(attempts, "it works");
     }
     place.is_as_before();
 }
@@ -147,15 +147,15 @@ fn shared_folder_works_for_another_user() {
 fn folder_of_another_user_is_refused_with_advice() {
     let place = SharedJournalFolder::new();
     permit(&place.folder, if is_root(&place) { 0o700 } else { 0 });
-    let told = place.try_as_other_user(&place.folder);
+    let attempts = place.try_as_other_user(&place.folder);
     let file = place.file("journal.db");
-    assert_advice(&told.lead, &file, "a folder in which this user may read and write");
-    assert_advice(&told.read, &file, "run windlass as its owner, or name another folder");
+    assert_advice(&attempts.lead, &file, "a folder in which this user may read and write");
+    assert_advice(&attempts.read, &file, "run windlass as its owner, or name another folder");
     // The same for a folder below it.
     let below = place.file("below");
-    let told = place.try_as_other_user(&below);
-    assert_advice(&told.lead, &below, "run windlass as its owner, or name another folder");
-    assert_advice(&told.read, &below, "run windlass as its owner, or name another folder");
+    let attempts = place.try_as_other_user(&below);
+    assert_advice(&attempts.lead, &below, "run windlass as its owner, or name another folder");
+    assert_advice(&attempts.read, &below, "run windlass as its owner, or name another folder");
     place.is_as_before();
 }
 
@@ -164,10 +164,18 @@ fn read_only_folder_is_refused_with_advice() {
     let place = SharedJournalFolder::new();
     place.open_to_all();
     permit(&place.folder, 0o555);
-    let told = place.try_as_other_user(&place.folder);
-    assert_advice(&told.lead, &place.file("journal.db"), "give this user the right to write there");
+    let attempts = place.try_as_other_user(&place.folder);
+    assert_advice(
+        &attempts.lead,
+        &place.file("journal.db"),
+        "give this user the right to write there",
+    );
     // SQLite creates a file beside the database to read it, unless another process has it open.
-    assert_advice(&told.read, &place.file("journal.db"), "give this user the right to write there");
+    assert_advice(
+        &attempts.read,
+        &place.file("journal.db"),
+        "give this user the right to write there",
+    );
     let below = place.file("below");
     assert_advice(
         &place.try_as_other_user(&below).lead,
@@ -180,13 +188,13 @@ fn read_only_folder_is_refused_with_advice() {
         fs::remove_file(entry.unwrap().path()).unwrap();
     }
     permit(&place.folder, 0o555);
-    let told = place.try_as_other_user(&place.folder);
+    let attempts = place.try_as_other_user(&place.folder);
     assert_advice(
-        &told.lead,
+        &attempts.lead,
         &place.file("journal.db"),
         "a folder in which this user may read and write",
     );
-    assert_advice(&told.read, &place.file("journal.db"), "no controller has led here yet");
+    assert_advice(&attempts.read, &place.file("journal.db"), "no controller has led here yet");
     permit(&place.folder, 0o755);
 }
 
@@ -198,8 +206,8 @@ fn file_of_another_user_is_refused_with_advice() {
     {
         place.open_to_all();
         permit(&file, mode);
-        let told = place.try_as_other_user(&place.folder);
-        assert_advice(&told.lead, &file, advice);
+        let attempts = place.try_as_other_user(&place.folder);
+        assert_advice(&attempts.lead, &file, advice);
     }
     place.is_as_before();
 }
@@ -210,8 +218,8 @@ fn lock_of_another_user_is_refused_with_advice() {
     for lock in ["leader.lock", "snapshot.lock"] {
         place.open_to_all();
         permit(&place.file(lock), 0);
-        let told = place.try_as_other_user(&place.folder);
-        let refused = if lock == "leader.lock" { told.lead } else { told.save };
+        let attempts = place.try_as_other_user(&place.folder);
+        let refused = if lock == "leader.lock" { attempts.lead } else { attempts.save };
         assert_advice(&refused, &place.file("journal.db"), "run windlass as its owner");
     }
     place.is_as_before();
@@ -224,9 +232,9 @@ fn unreadable_snapshots_of_another_user_are_not_ignored() {
     for file in snapshots::list_snapshots(&place.folder).expect("the folder is read") {
         permit(&file.path, 0);
     }
-    let told = place.try_as_other_user(&place.folder);
-    assert_advice(&told.snapshot, &place.file("journal.db"), "run windlass as its owner");
-    assert_eq!(told.save, "it works");
+    let attempts = place.try_as_other_user(&place.folder);
+    assert_advice(&attempts.snapshot, &place.file("journal.db"), "run windlass as its owner");
+    assert_eq!(attempts.save, "it works");
     place.open_to_all();
     let newest = wait(open(&place.folder).snapshot());
     assert_eq!(newest.unwrap().unwrap().position, Position(2), "the save did not remove them");

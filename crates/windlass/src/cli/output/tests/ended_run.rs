@@ -149,8 +149,8 @@ fn interruption_is_reported() {
     ));
     film.takes.push((START + Span::millis(3_616_020), last));
     let text = ended(&film, look(DisplayKind::Plain, 100));
-    let told = "interrupted once, for 1h 00m; finished steps were not run again";
-    assert!(text.contains(told), "{text}");
+    let line = "interrupted once, for 1h 00m; finished steps were not run again";
+    assert!(text.contains(line), "{text}");
     assert!(text.contains("98% of the time"), "{text}");
     assert!(
         text.contains("ship failed in 16.0s:"),
@@ -186,8 +186,8 @@ fn status_lines_show_running_steps_and_what_others_wait_for() {
         (step("soak"), WhyReport::Locks { waiting: vec![lock] }),
         (step("deploy"), WhyReport::Queue { ahead: 3, workers: Vec::new() }),
     ];
-    let told = live_status(screen.look(), screen.summary(), now, &waits).join("\n");
-    insta::assert_snapshot!(format!("{own}\n---\n{told}"), @r"
+    let line = live_status(screen.look(), screen.summary(), now, &waits).join("\n");
+    insta::assert_snapshot!(format!("{own}\n---\n{line}"), @r"
     ship running: 2 of 12 ended after 4s
     ● build              2s  on alpha
     ● docs               3s  on alpha

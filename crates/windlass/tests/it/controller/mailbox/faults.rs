@@ -76,16 +76,16 @@ impl Mailboxes for ForgetfulMailboxes {
         Box::pin(async move { self.now().renew(epoch, term).await })
     }
 
-    fn unbind(&self, epoch: BindingEpoch, epitaph: Option<String>) -> MailboxFuture<'_, ()> {
-        Box::pin(async move { self.now().unbind(epoch, epitaph).await })
+    fn unbind(&self, epoch: BindingEpoch, final_status: Option<String>) -> MailboxFuture<'_, ()> {
+        Box::pin(async move { self.now().unbind(epoch, final_status).await })
     }
 
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
         Box::pin(async move { self.now().binding().await })
     }
 
-    fn send(&self, letters: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
-        Box::pin(async move { self.now().send(letters).await })
+    fn send(&self, messages: Vec<MailboxMessage>) -> MailboxFuture<'_, ()> {
+        Box::pin(async move { self.now().send(messages).await })
     }
 
     fn receive(&self, mailbox: MailboxId, within: Duration) -> MailboxFuture<'_, Vec<Vec<u8>>> {

@@ -38,9 +38,9 @@ pub(super) fn key() -> MailboxKey {
 pub(super) struct MailboxLeader {
     pub(super) node: TestNode,
     pub(super) logs: Arc<MemoryLogs>,
-    pub(super) epitaph: LeaderFinalStatus,
+    pub(super) final_status: LeaderFinalStatus,
     shutdown: ShutdownSender,
-    desk: JoinHandle<Result<(), MailboxServerError>>,
+    server: JoinHandle<Result<(), MailboxServerError>>,
 }
 
 impl MailboxLeader {
@@ -58,12 +58,12 @@ impl MailboxLeader {
             ..MailboxServerOptions::of("ann, pid 7".to_owned())
         };
         let place = (Arc::clone(mailboxes), key());
-        let desk =
+        let server =
             MailboxServer::bind(place, terms, "ours".to_owned(), (node.handle.clone(), intake))
                 .await?;
         let (shutdown, ends) = ShutdownSender::new();
-        let epitaph = desk.final_status();
-        Ok(Self { node, logs, epitaph, shutdown, desk: tokio::spawn(desk.run(ends)) })
+        let final_status = server.final_status();
+        Ok(Self { node, logs, final_status, shutdown, server: tokio::spawn(server.run(ends)) })
     }
 
     /// Waits until a run has ended, and says how.
@@ -79,19 +79,19 @@ impl MailboxLeader {
     /// Ends in good order.
     pub(super) async fn end(self) -> Result<(), MailboxServerError> {
         self.shutdown.shut_down();
-        self.desk.await.expect("it does not panic")
+        self.server.await.expect("it does not panic")
     }
 
     /// Ends as a crash would.
     pub(super) async fn crash(self, journal: &TestJournal) {
-        self.desk.abort();
-        drop(self.desk.await);
+        self.server.abort();
+        drop(self.server.await);
         self.node.crash(journal).await;
     }
 
     /// Why its desk ended by itself.
     pub(super) async fn server_ends(self) -> Result<(), MailboxServerError> {
-        self.desk.await.expect("it does not panic")
+        self.server.await.expect("it does not panic")
     }
 }
 
@@ -174,14 +174,14 @@ impl MailboxWorker {
         key: MailboxKey,
     ) -> Self {
         let secret = WorkerSecret::generate().expect("there is chance");
-        let (link, postman) =
+        let (link, receive_loop) =
             MailboxWorkerLink::new(Arc::clone(mailboxes), key, &secret).expect("there is chance");
         let folder = TempDir::new().expect("a folder");
         let (logs, shipping) =
             SpooledLogs::open(folder.path().join("logs"), Arc::new(link.clone()))
                 .expect("it can be written");
         let (sender, ends) = ShutdownSender::new();
-        tokio::spawn(postman.run(ends.clone()));
+        tokio::spawn(receive_loop.run(ends.clone()));
         tokio::spawn(shipping.run(ends));
         let worker = WorkerRuntime {
             register: register(secret.worker_id()),

@@ -159,7 +159,7 @@ async fn finished_leader_posts_its_final_status_and_every_worker_exits() {
     let mate = MailboxWorker::join(&place, &witness);
     leader.node.submit(run(1), &plan(["build"])).await;
     leader.ended(run(1)).await;
-    leader.epitaph.write("succeeded");
+    leader.final_status.write("succeeded");
     let began = Instant::now();
     leader.end().await.expect("in good order");
     assert_eq!(mate.ends().await, Err(WorkerError::Finished("succeeded".to_owned())));

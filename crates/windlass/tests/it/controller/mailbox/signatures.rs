@@ -38,10 +38,10 @@ struct ScriptedMailboxWorker {
 impl ScriptedMailboxWorker {
     async fn join(mailboxes: &Arc<dyn Mailboxes>) -> Self {
         let secret = WorkerSecret::generate().expect("random bytes");
-        let (link, postman) =
+        let (link, receive_loop) =
             MailboxWorkerLink::new(Arc::clone(mailboxes), key(), &secret).expect("random bytes");
         let (sender, ends) = ShutdownSender::new();
-        tokio::spawn(postman.run(ends));
+        tokio::spawn(receive_loop.run(ends));
         let joined = link.register(register(secret.worker_id())).await.expect("it answers");
         let term = joined.expect("it may join").term;
         Self { secret, link, seq: 0, term, _postman: sender }
@@ -130,8 +130,8 @@ async fn request_of_a_worker_is_accepted_only_with_its_signature() {
         let signed = postcard::from_bytes::<(MailboxRequest, SecretDigest, Vec<u8>)>(&signed);
         let (ask, _, signature) = signed.expect("its fields");
         let forged = (ask, own.secret.digest(), signature);
-        let letters = envelope.seal(&key(), &forged).expect("it is small");
-        place.send(letters).await.expect("there is room");
+        let messages = envelope.seal(&key(), &forged).expect("it is small");
+        place.send(messages).await.expect("there is room");
         let answers = place.receive(envelope.from, Duration::from_secs(1)).await;
         assert_eq!(answers.expect("it is reached").len(), usize::from(is_heard));
     }
@@ -165,16 +165,16 @@ async fn replayed_messages_of_a_dead_worker_do_not_keep_its_leases() {
     let envelope =
         MessageEnvelope { epoch, from: MailboxId(7 << 32), to: MailboxId::LEADER, number: 9 };
     let signed = SignedMailboxRequest::new(&last, &envelope, &own.secret);
-    let letters = envelope.seal(&key(), &signed).expect("it is small");
+    let messages = envelope.seal(&key(), &signed).expect("it is small");
     let status = || {
         leader.node.handle.views().look(|view| view.engine.worker_status(own.secret.worker_id()))
     };
-    place.send(letters.clone()).await.expect("there is room");
+    place.send(messages.clone()).await.expect("there is room");
     pass(Span::secs(1)).await;
     assert_eq!(status(), Some(WorkerStatus::Online));
     let leased = leader.node.step_status(run(1), &plan, "s");
     for _ in 0..600 {
-        place.send(letters.clone()).await.expect("there is room");
+        place.send(messages.clone()).await.expect("there is room");
         pass(Span::secs(1)).await;
     }
     assert_eq!(status(), Some(WorkerStatus::Lost));
