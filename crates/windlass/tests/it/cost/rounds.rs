@@ -40,6 +40,10 @@ const RESTART_MAX: Duration = Duration::from_secs(30);
 /// Answers that each client has to get after the attack: what was accepted costs something later.
 const AFTERWARDS: usize = 20;
 
+/// How often a round is played in which something is late. What an attack delays is late each time. What other programs on
+/// the machine delay, of which the controller beside it notices little, is not.
+const TRIES: usize = 3;
+
 /// How long rounds are begun where there is time.
 const DEEP_LIMIT: Duration = Duration::from_hours(1);
 
@@ -105,16 +109,25 @@ impl CostReport {
         accepted.map(|it| it.took).max().unwrap_or_default()
     }
 
-    /// Nothing was late beyond the delay of the machine, nothing went wrong, and the memory sufficed.
-    fn check(&self) {
+    /// What was late beyond the delay of the machine, if anything was.
+    fn lateness(&self) -> Option<String> {
         let beyond = Adversary::of(self.number).is_beyond_10_000_steps(AttackSize::of(self.number));
         let machine = self.machine.min(MACHINE_MAX);
         let allowed = machine + if beyond { LATE_BEYOND } else { LATE };
         let own = self.longest_of_its_own();
-        assert!(beyond || own <= machine + OWN_LATE, "the adversary waited for {own:?}: {self}");
-        assert!(self.restart.is_none_or(|took| took <= RESTART_MAX), "it started late: {self}");
+        if !beyond && own > machine + OWN_LATE {
+            return Some(format!("the adversary waited for {own:?}"));
+        }
+        if self.restart.is_some_and(|took| took > RESTART_MAX) {
+            return Some("it started late".to_owned());
+        }
+        let late = self.had.iter().find(|(_, had)| had.longest > allowed);
+        late.map(|(bystander, had)| format!("{bystander:?} waited for {:?}", had.longest))
+    }
+
+    /// Nothing went wrong, and the memory sufficed.
+    fn check(&self) {
         for (bystander, had) in &self.had {
-            assert!(had.longest <= allowed, "{bystander:?} waited for {:?}: {self}", had.longest);
             assert_eq!(had.wrong, 0, "{bystander:?} was answered wrongly: {self}");
         }
         if let Some(answer) = self.answers.iter().find(|it| !it.is_sound()) {
@@ -125,8 +138,25 @@ impl CostReport {
     }
 }
 
+/// Plays a round, and plays it again if something was late.
 #[expect(clippy::print_stdout, reason = "a round tells how it is replayed")]
 fn round(number: u64) {
+    for left in (0..TRIES).rev() {
+        let report = play(number);
+        report.check();
+        let late = report.lateness();
+        assert!(late.is_none() || left > 0, "{late:?} in each of {TRIES} tries: {report}");
+        println!(
+            "{report}{}",
+            late.as_ref().map(|late| format!(" LATE: {late}")).unwrap_or_default()
+        );
+        if late.is_none() {
+            return;
+        }
+    }
+}
+
+fn play(number: u64) -> CostReport {
     let began = Instant::now();
     let (adversary, size) = (Adversary::of(number), AttackSize::of(number));
     let mut attacked = limited_controller();
@@ -160,8 +190,7 @@ fn round(number: u64) {
         report.peak_kib = report.peak_kib.max(attacked.controller.peak());
         report.took = began.elapsed();
     }
-    report.check();
-    println!("{report}");
+    report
 }
 
 /// A controller whose memory is limited, in each of its starts. The limit is on what it allocates for itself, and not on the
