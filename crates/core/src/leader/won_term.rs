@@ -32,9 +32,7 @@ impl WonTerm {
     /// is known of it without proof.
     pub(super) fn proven_history(&self, bugs: PlantedBugs) -> StoreHistory {
         let is_trusted = !self.is_shared || bugs.on(PlantedBug::SharedStoreTrusted);
-        match self.history {
-            StoreHistory::Unproven if !is_trusted => StoreHistory::Lost,
-            history => history,
-        }
+        let is_doubtful = self.history == StoreHistory::Unproven && !is_trusted;
+        if is_doubtful { StoreHistory::Lost } else { self.history }
     }
 }
