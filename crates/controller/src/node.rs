@@ -120,7 +120,7 @@ pub enum NodeError {
     },
     /// The store is not the one that this node has followed: it lacks committed events.
     #[error(
-        "the store has lost what was committed up to position {position}: it was restored from a backup, or a standby of it took over that lacked it"
+        "the store has lost committed events up to position {position}: it was restored from a backup, or a standby that lacked them took over"
     )]
     Diverged {
         /// The position that this node had reached.

@@ -1,4 +1,4 @@
-//! The database has lost what was committed: it is put back to what it was, or a standby takes its place that lagged. What
+//! The database has lost committed events: it is put back to what it was, or a standby takes its place that lagged. What
 //! was granted since must not be granted a second time.
 
 use serde_json::Value;
@@ -42,7 +42,7 @@ fn goes_on_in_another_generation(fleet: &mut ControllerFleet, kept: &str, lost: 
     for member in 0..2 {
         until("who knew better ends", || fleet.members[member].running.is_over());
         let said = fleet.members[member].running.said();
-        assert!(said.contains("the store has lost what was committed up to position"), "{said}");
+        assert!(said.contains("the store has lost committed events up to position"), "{said}");
         fleet.restart(member);
     }
     let leader = fleet.leader();
