@@ -121,6 +121,8 @@ pub enum PlantedBug {
     PlainRejoinFreesLocks,
     /// A plain worker's report with an older fence completes a later delivery of the step.
     PlainCompleteIgnoresFence,
+    /// A plain worker's overdue step loses its lease with the order to stop.
+    OverdueGivenUpAtOnce,
     /// A plain worker's claim returns a step whose lease has ended.
     PlainOfferOutlivesLease,
     /// A controller that leads again continues with what it knew of a plain worker in its previous term.
@@ -156,7 +158,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// Every bug that the simulator must find, in the order of the hunt's table.
-    pub const ALL: [Self; 71] = [
+    pub const ALL: [Self; 72] = [
         Self::LostReplyForgetsGrant,
         Self::DelayedExchangeRevokes,
         Self::UndeliveredOverfillSlots,
@@ -214,6 +216,7 @@ impl PlantedBug {
         Self::SupersededRenewed,
         Self::PlainRejoinFreesLocks,
         Self::PlainCompleteIgnoresFence,
+        Self::OverdueGivenUpAtOnce,
         Self::PlainOfferOutlivesLease,
         Self::PlainSessionOutlivesTerm,
         Self::TicksWaitForEmptyInbox,

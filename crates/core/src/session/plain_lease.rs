@@ -4,7 +4,7 @@ use super::message::LeaseRef;
 use crate::time::{Span, Time};
 
 /// The time limit of a step without a timeout, on a worker that does not list its leases.
-const SILENT_STEP_TIMEOUT: Span = Span::hours(1);
+pub(super) const SILENT_STEP_TIMEOUT: Span = Span::hours(1);
 
 /// A lease that a plain worker has.
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +14,19 @@ pub struct PlainLease {
     pub(super) timeout: Span,
     /// Whether the worker lists the lease in its heartbeats. Such a lease is held for as long as it is listed.
     pub(super) is_listed: bool,
+    /// Since when the worker has been ordered to stop the step, because it is overdue.
+    pub(super) overdue_since: Option<Time>,
 }
 
 impl PlainLease {
     /// Returns a lease that the worker has had since this time.
     pub fn new(lease: LeaseRef, since: Time, timeout: Option<Span>) -> Self {
-        Self { lease, since, timeout: timeout.unwrap_or(SILENT_STEP_TIMEOUT), is_listed: false }
+        let timeout = timeout.unwrap_or(SILENT_STEP_TIMEOUT);
+        Self { lease, since, timeout, is_listed: false, overdue_since: None }
+    }
+
+    /// Returns whether the step is overdue. The worker does not say whether it runs.
+    pub(super) fn is_overdue(&self, now: Time) -> bool {
+        !self.is_listed && now.since(self.since) > self.timeout
     }
 }

@@ -92,11 +92,13 @@ impl PlainWorkerSession {
         self.renewed_at + ttl.saturating_sub(safety_margin(ttl))
     }
 
-    /// Takes a heartbeat: the next exchange does not renew leases that the worker no longer lists, or that are overdue.
-    pub fn heartbeat(&mut self, listed: Option<&[Fence]>, now: Time) {
+    /// Takes a heartbeat: the next exchange does not renew leases that the worker no longer lists. Overdue ones are
+    /// renewed for one lease duration after the order to stop: the worker may not hear it, and then goes by the expiry
+    /// that it heard before.
+    pub fn heartbeat(&mut self, listed: Option<&[Fence]>, ttl: Span, now: Time) {
         match listed {
             Some(listed) => self.list(listed),
-            None => self.give_up_overdue(now),
+            None => self.stop_overdue(ttl, now),
         }
     }
 
@@ -105,17 +107,21 @@ impl PlainWorkerSession {
         self.held.retain(|fence, _| listed.contains(fence));
         for fence in listed {
             match self.held.get_mut(fence) {
-                Some(held) => held.is_listed = true,
+                Some(held) => (held.is_listed, held.overdue_since) = (true, None),
                 None => drop(self.stops.insert(*fence)),
             }
         }
     }
 
-    fn give_up_overdue(&mut self, now: Time) {
-        let is_overdue =
-            |held: &PlainLease| !held.is_listed && now.since(held.since) > held.timeout;
-        let overdue = self.held.extract_if(.., |_, held| is_overdue(held));
-        self.stops.extend(overdue.map(|(fence, _)| fence));
+    fn stop_overdue(&mut self, ttl: Span, now: Time) {
+        let spares =
+            if self.config.bugs.on(PlantedBug::OverdueGivenUpAtOnce) { Span::ZERO } else { ttl };
+        for (fence, held) in self.held.iter_mut().filter(|(_, held)| held.is_overdue(now)) {
+            held.overdue_since.get_or_insert(now);
+            self.stops.insert(*fence);
+        }
+        self.held
+            .retain(|_, held| held.overdue_since.is_none_or(|since| now.since(since) < spares));
     }
 
     /// Records that the worker has left and runs nothing.
@@ -246,6 +252,7 @@ impl PlainWorkerSession {
 mod tests {
     use super::*;
     use crate::id::{RunId, StepIx};
+    use crate::session::plain_lease::SILENT_STEP_TIMEOUT;
     use crate::session::{StopMode, StopOrder};
 
     fn lease(fence: u64) -> LeaseRef {
@@ -286,6 +293,21 @@ mod tests {
         session.on_reply(reply(&exchange, body), Time::ZERO).expect("it is no refusal");
         assert!(!session.holds(Fence(5)));
         assert_eq!(session.stops(), [Fence(5)]);
+    }
+
+    /// The answer with the order may be lost, and the worker then runs the step until the expiry that it heard before.
+    #[test]
+    fn overdue_lease_is_held_for_a_lease_duration_after_the_order_to_stop() {
+        let mut session = session();
+        let (ttl, late) = (Span::secs(10), Time::ZERO + SILENT_STEP_TIMEOUT + Span::secs(1));
+        session.heartbeat(None, ttl, Time::ZERO + SILENT_STEP_TIMEOUT);
+        assert!(session.stops().is_empty(), "it is not overdue yet");
+        session.heartbeat(None, ttl, late);
+        assert_eq!((session.stops(), session.held()), (vec![Fence(5)], vec![Fence(5)]));
+        session.heartbeat(None, ttl, late + Span::secs(9));
+        assert!(session.holds(Fence(5)));
+        session.heartbeat(None, ttl, late + ttl);
+        assert_eq!((session.stops(), session.held()), (vec![Fence(5)], vec![]));
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl SimWorld<'_> {
     }
 
     fn serve_next_plain_request(&mut self, leader: usize, worker: usize) {
-        let now = Time::from_millis(self.now);
+        let (now, ttl) = (Time::from_millis(self.now), self.plain_ttl(leader));
         let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) else { return };
         if proxy.open_request.is_some() {
             return;
@@ -200,7 +200,7 @@ impl SimWorld<'_> {
         match request {
             PlainRequest::Register => unreachable!("it needs no session"),
             PlainRequest::Heartbeat(listed) => {
-                proxy.session.heartbeat(listed.as_deref(), now);
+                proxy.session.heartbeat(listed.as_deref(), ttl, now);
                 self.plain_exchange((leader, worker), PlainRequestStage::Renews, 0, Vec::new());
             }
             PlainRequest::Claim(id) => self.plain_claim(leader, worker, id),
@@ -416,9 +416,13 @@ impl SimWorld<'_> {
         }
     }
 
-    fn plain_leases_end(&self, leader: usize, worker: usize) -> u64 {
+    fn plain_ttl(&self, leader: usize) -> Span {
         let engine = self.leaders[leader].lead.as_ref().map(|lead| lead.machine.engine());
-        let ttl = engine.and_then(Engine::leader).map_or(Span::ZERO, |leader| leader.ttl);
+        engine.and_then(Engine::leader).map_or(Span::ZERO, |leader| leader.ttl)
+    }
+
+    fn plain_leases_end(&self, leader: usize, worker: usize) -> u64 {
+        let ttl = self.plain_ttl(leader);
         self.plain.proxies[&(leader, worker)].session.expires_at(ttl).as_millis()
     }
 

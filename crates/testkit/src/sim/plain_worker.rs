@@ -92,7 +92,6 @@ struct PlainStep {
     lease: LeaseRef,
     outcome: OutcomeKind,
     stops_on_lost_contact: bool,
-    timeout: Option<u64>,
     /// The registration under which it was claimed.
     life: u32,
     /// The true time until which it may run.
@@ -162,10 +161,7 @@ impl PlainWorker {
             PlainState::Joins => Some(PlainRequest::Register),
             PlainState::Leaves => Some(PlainRequest::Goodbye(self.steps.keys().copied().collect())),
             PlainState::Works if self.next_heartbeat_at <= now => {
-                // A heartbeat without a list ends what is past its timeout at once, and frees its locks.
-                let must_list =
-                    |step: &PlainStep| step.stops_on_lost_contact && step.timeout.is_some();
-                let lists = self.rng.chance(750) || self.steps.values().any(must_list);
+                let lists = self.rng.chance(750);
                 Some(PlainRequest::Heartbeat(lists.then(|| self.known())))
             }
             PlainState::Works => self.next_report_or_claim(now, slots),
@@ -459,7 +455,7 @@ impl SimWorld<'_> {
         let stops_on_lost_contact = grant.stops_on_lost_contact;
         let it = self.plain_worker(worker);
         let life = it.life;
-        let step = PlainStep { lease, outcome, stops_on_lost_contact, timeout, life, until };
+        let step = PlainStep { lease, outcome, stops_on_lost_contact, life, until };
         it.steps.insert(lease.fence, step);
         self.marks.hit("plain worker started a step");
         let seen = self.witness.started(worker, lease);

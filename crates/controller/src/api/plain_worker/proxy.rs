@@ -72,15 +72,14 @@ impl PlainWorkerProxy {
         listed: Option<&[Fence]>,
     ) -> Result<(Vec<Fence>, Time), ApiError> {
         self.follow_term(api)?;
-        self.session.heartbeat(listed, api.now());
+        self.session.heartbeat(listed, ttl(api), api.now());
         self.exchange(api, 0, Vec::new()).await?;
         Ok((self.session.stops(), self.expires_at(api)))
     }
 
     /// When the leases expire for the worker: a margin before they expire for the leader.
     fn expires_at(&self, api: &Api) -> Time {
-        let leader = api.handle.views().look(|view| view.engine.leader());
-        self.session.expires_at(leader.map_or(Span::ZERO, |leader| leader.ttl))
+        self.session.expires_at(ttl(api))
     }
 
     /// The worker leaves. If no step may still run, all its leases end now. Otherwise it gets no more leases, and those of
@@ -218,6 +217,12 @@ impl PlainWorkerProxy {
         let worker = self.worker;
         self.session.on_reply(reply, asked_at).map_err(|refusal| refused(worker, &refusal))
     }
+}
+
+/// Returns the lease duration of the leader.
+fn ttl(api: &Api) -> Span {
+    let leader = api.handle.views().look(|view| view.engine.leader());
+    leader.map_or(Span::ZERO, |leader| leader.ttl)
 }
 
 pub(super) fn refused(worker: WorkerId, refusal: &WorkerRefusal) -> ApiError {
