@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::engine::{CancelLevel, RunOptions, StoreHistory};
-use windlass_core::id::WorkerId;
-use windlass_core::plan::Plan;
+use windlass_core::id::{StepIx, WorkerId};
+use windlass_core::plan::{Plan, StepSpec};
 use windlass_core::requirement::WorkerScope;
 
 use super::clock::DriftingClock;
@@ -246,6 +246,21 @@ impl Schedule {
     /// Returns the worker that a host is: a copy is the same worker.
     pub(crate) fn identity(&self, host: usize) -> WorkerId {
         WorkerId(self.workers[host].clone_of.unwrap_or(host) as u64)
+    }
+
+    /// Returns how long all its steps take one after the other, with every attempt that they may have.
+    pub(crate) fn serial_work(&self) -> u64 {
+        let of_run = |run: &ScheduledRun| -> u64 {
+            let steps = run.plan.nodes().filter_map(|node| Some((node, run.plan.spec(node)?)));
+            let of_step = |(node, spec): (StepIx, &StepSpec)| {
+                let timeout =
+                    spec.timeout.map_or(0, |timeout| (timeout + spec.kill_grace).as_millis());
+                let longest = run.facts[node.0 as usize].takes.max(timeout);
+                longest * (1 + u64::from(spec.retry.times))
+            };
+            steps.map(of_step).sum()
+        };
+        self.runs.iter().map(of_run).sum()
     }
 
     /// Returns the number of its faults.

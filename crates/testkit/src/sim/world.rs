@@ -23,7 +23,7 @@ use super::story::StoryLines;
 use super::witness::SimWitness;
 use super::worker::WorkerNode;
 
-/// How long after the last fault everything must have ended.
+/// How long after the last fault everything must have ended, beside the work itself where one worker has to do it all.
 const LIVENESS_BOUND: u64 = 30 * 60 * 1000;
 
 /// The maximum number of events of a schedule. One that needs more is in a loop.
@@ -191,6 +191,8 @@ impl<'a> SimWorld<'a> {
     }
 
     fn play_on(&mut self) {
+        let work = if self.schedule.is_local { self.schedule.serial_work() } else { 0 };
+        let ends_by = self.schedule.heals_at + LIVENESS_BOUND + work;
         while let Some(((at, _), event)) = self.queue.pop_first() {
             self.now = at;
             self.events += 1;
@@ -198,7 +200,7 @@ impl<'a> SimWorld<'a> {
             if self.violation.is_some() || self.is_over() {
                 break;
             }
-            if at > self.schedule.heals_at + LIVENESS_BOUND || self.events > EVENTS_MAX {
+            if at > ends_by || self.events > EVENTS_MAX {
                 self.fail_as_stuck();
                 break;
             }
