@@ -83,7 +83,8 @@ impl CheckRun {
                 Err(error) => return self.refuse(error).map(drop),
             };
             at += part.bytes.len() as u64;
-            let is_manifest = Manifest::is_encoded(&kept) || Manifest::is_encoded(&part.bytes);
+            let is_first = at == part.bytes.len() as u64;
+            let is_manifest = Manifest::is_encoded(if is_first { &part.bytes } else { &kept });
             if is_manifest && part.size <= MANIFEST_BYTES_MAX as u64 {
                 kept.extend(part.bytes);
             }

@@ -21,7 +21,7 @@ pub(super) struct ObjectThreads {
     calls: Option<SyncSender<FolderCall>>,
     threads: Vec<JoinHandle<()>>,
     /// As many permits as threads: a call waits here, and not in a queue with its bytes.
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
     place: String,
 }
 
@@ -35,7 +35,7 @@ impl ObjectThreads {
             Builder::new().name("objects".to_owned()).spawn(move || serve(&folder, &waiting))
         };
         let threads = (0..count).map(start).collect::<io::Result<Vec<_>>>()?;
-        let (permits, place) = (Semaphore::new(count), folder.place.clone());
+        let (permits, place) = (Arc::new(Semaphore::new(count)), folder.place.clone());
         Ok(Self { calls: Some(calls), threads, permits, place })
     }
 
@@ -45,14 +45,17 @@ impl ObjectThreads {
         call: impl FnOnce(&ObjectFolder) -> Result<T, ObjectError> + Send + 'static,
     ) -> ObjectFuture<'_, T> {
         Box::pin(async move {
-            let permit = self.permits.acquire().await.map_err(|_| self.ended())?;
+            let permits = Arc::clone(&self.permits);
+            let permit = permits.acquire_owned().await.map_err(|_| self.ended())?;
             let (answer, answered) = oneshot::channel();
-            let call: FolderCall = Box::new(move |folder| drop(answer.send(call(folder))));
+            // The permit stays with the call, even if its future is dropped.
+            let call: FolderCall = Box::new(move |folder| {
+                drop(answer.send(call(folder)));
+                drop(permit);
+            });
             let calls = self.calls.as_ref().expect("it is taken only by drop");
             calls.send(call).map_err(|_| self.ended())?;
-            let answered = answered.await.unwrap_or_else(|_| Err(self.ended()));
-            drop(permit);
-            answered
+            answered.await.unwrap_or_else(|_| Err(self.ended()))
         })
     }
 

@@ -1,24 +1,20 @@
-//! Writes a manifest as a folder.
+//! Writes a manifest as a folder: the files are read from the store here, and written by a thread.
 
-use std::io::Write as _;
 use std::path::Path;
-use std::{fs, thread};
 
-use windlass_core::manifest::{EntryKind, Manifest, ManifestEntry};
+use windlass_core::manifest::{EntryKind, Manifest, ManifestPath};
 use windlass_core::object::ObjectId;
 use windlass_core::time::Time;
 
-use super::folder_handle::FolderHandle;
 use super::tree_error::TreeError;
-use super::tree_writer::TreeWriter;
-use super::walk::thread_count;
+use super::writer_thread::{WriteOrder, WriterThread};
 use crate::objects::interface::{BATCH_OBJECTS_MAX, BLOCK, ObjectError, ObjectStore};
 
 /// A file to write.
-#[derive(Clone, Copy, Debug)]
-struct FileToWrite<'a> {
-    entry: &'a ManifestEntry,
-    executable: bool,
+#[derive(Clone, Debug)]
+pub(super) struct FileToWrite {
+    pub(super) path: ManifestPath,
+    pub(super) executable: bool,
     size: u64,
     id: ObjectId,
 }
@@ -32,131 +28,96 @@ pub async fn materialize_tree(
     folder: &Path,
     modified: Option<Time>,
 ) -> Result<(), TreeError> {
-    let created = fs::create_dir_all(folder);
-    created.map_err(|error| TreeError::system("create", &folder.display().to_string(), error))?;
-    let root = FolderHandle::open_root(folder)?;
-    write_folders(&root, manifest)?;
-    let (small, large): (Vec<FileToWrite<'_>>, Vec<FileToWrite<'_>>) =
-        files(manifest).partition(|file| file.size <= BLOCK as u64);
-    write_small(store, &root, &small, modified).await?;
-    let mut writer = TreeWriter::new(&root, modified);
-    for file in &large {
-        write_large(store, &mut writer, file).await?;
-    }
-    write_links(&root, manifest)
-}
-
-fn files(manifest: &Manifest) -> impl Iterator<Item = FileToWrite<'_>> {
-    manifest.entries().iter().filter_map(|entry| match &entry.kind {
-        EntryKind::File { executable, size, object } => {
-            Some(FileToWrite { entry, executable: *executable, size: *size, id: *object })
-        }
-        EntryKind::Folder | EntryKind::Symlink { .. } => None,
-    })
-}
-
-fn write_folders(root: &FolderHandle, manifest: &Manifest) -> Result<(), TreeError> {
-    let mut writer = TreeWriter::new(root, None);
-    let folders = manifest.entries().iter().filter(|entry| entry.kind == EntryKind::Folder);
-    folders.map(|entry| &entry.path).try_for_each(|path| writer.create_folder(path))
+    let mut writer = WriterThread::start(folder, modified)?;
+    let read = send_orders(store, manifest, &mut writer).await;
+    // The error of the writer is the cause if both have failed.
+    writer.end().await?;
+    read
 }
 
 /// Links come last: while files are written there is none that windlass has made.
-fn write_links(root: &FolderHandle, manifest: &Manifest) -> Result<(), TreeError> {
-    let mut writer = TreeWriter::new(root, None);
-    for ManifestEntry { path, kind } in manifest.entries() {
-        if let EntryKind::Symlink { target } = kind {
-            writer.create_symlink(path, target)?;
+async fn send_orders(
+    store: &dyn ObjectStore,
+    manifest: &Manifest,
+    writer: &mut WriterThread,
+) -> Result<(), TreeError> {
+    let (mut folders, mut links) = (Vec::new(), Vec::new());
+    let (mut small, mut large) = (Vec::new(), Vec::new());
+    for entry in manifest.entries() {
+        let path = entry.path.clone();
+        match &entry.kind {
+            EntryKind::Folder => folders.push(path),
+            EntryKind::Symlink { target } => links.push((path, target.clone())),
+            EntryKind::File { executable, size, object } => {
+                let list = if *size <= BLOCK as u64 { &mut small } else { &mut large };
+                list.push(FileToWrite { path, executable: *executable, size: *size, id: *object });
+            }
         }
     }
+    writer.send(WriteOrder::Folders(folders)).await;
+    send_small(store, small, writer).await?;
+    for file in large {
+        send_large(store, file, writer).await?;
+    }
+    writer.send(WriteOrder::Links(links)).await;
     Ok(())
 }
 
-/// Fetches the next batch while threads write the one before.
-async fn write_small(
+/// Reads the next batch while the thread writes the one before.
+async fn send_small(
     store: &dyn ObjectStore,
-    root: &FolderHandle,
-    files: &[FileToWrite<'_>],
-    modified: Option<Time>,
+    mut files: Vec<FileToWrite>,
+    writer: &mut WriterThread,
 ) -> Result<(), TreeError> {
-    let mut rest = files;
-    let mut fetched = fetch(store, rest).await?;
-    while !fetched.is_empty() {
-        let (batch, after) = rest.split_at(fetched.len());
-        rest = after;
-        let bytes = std::mem::take(&mut fetched);
-        let (next, written) =
-            tokio::join!(fetch(store, rest), async { write_batch(root, batch, &bytes, modified) });
-        written?;
-        fetched = next?;
-    }
-    Ok(())
-}
-
-async fn fetch(
-    store: &dyn ObjectStore,
-    files: &[FileToWrite<'_>],
-) -> Result<Vec<Vec<u8>>, ObjectError> {
-    let files = &files[..files.len().min(BATCH_OBJECTS_MAX)];
-    if files.is_empty() {
-        return Ok(Vec::new());
-    }
-    store.get_batch(files.iter().map(|file| file.id).collect()).await
-}
-
-/// Writes files in parallel: most of the time of a small file is that of its creation.
-fn write_batch(
-    root: &FolderHandle,
-    files: &[FileToWrite<'_>],
-    bytes: &[Vec<u8>],
-    modified: Option<Time>,
-) -> Result<(), TreeError> {
-    let each = files.len().div_ceil(thread_count()).max(1);
-    let write = |(files, bytes): (&[FileToWrite<'_>], &[Vec<u8>])| {
-        let mut writer = TreeWriter::new(root, modified);
-        let mut files = files.iter().zip(bytes);
-        files.try_for_each(|(file, bytes)| {
+    while !files.is_empty() && !writer.has_failed() {
+        let ids = files.iter().take(BATCH_OBJECTS_MAX).map(|file| file.id).collect();
+        let bytes = store.get_batch(ids).await?;
+        let rest = files.split_off(bytes.len());
+        let batch = std::mem::replace(&mut files, rest);
+        for (file, bytes) in batch.iter().zip(&bytes) {
             check_size(file, bytes.len() as u64)?;
-            writer.write_file(&file.entry.path, file.executable, bytes)
-        })
-    };
-    thread::scope(|scope| {
-        let parts = files.chunks(each).zip(bytes.chunks(each));
-        let threads: Vec<_> = parts.map(|part| scope.spawn(move || write(part))).collect();
-        let written = threads.into_iter().map(|it| it.join().expect("writing does not panic"));
-        written.collect()
-    })
+        }
+        writer.send(WriteOrder::Files(batch.into_iter().zip(bytes).collect())).await;
+    }
+    Ok(())
 }
 
-/// Writes a large file, and reads two blocks at a time.
-async fn write_large(
+/// Reads a large file, two blocks at a time.
+async fn send_large(
     store: &dyn ObjectStore,
-    writer: &mut TreeWriter<'_>,
-    file: &FileToWrite<'_>,
+    file: FileToWrite,
+    writer: &mut WriterThread,
 ) -> Result<(), TreeError> {
-    let path = &file.entry.path;
-    let mut open = writer.create_file(path, file.executable)?;
-    let failed = |error| TreeError::system("write", path.as_str(), error);
+    writer.send(WriteOrder::Begin(file.clone())).await;
     let mut at = 0;
-    while at < file.size {
+    while at < file.size && !writer.has_failed() {
         let next = at + BLOCK as u64;
         let (first, second) = tokio::join!(
             store.read(file.id, at..file.size),
-            store.read(file.id, next..file.size.max(next))
+            read_more(store, file.id, next..file.size)
         );
-        for part in [first?, second?] {
-            check_size(file, part.size)?;
-            open.write_all(&part.bytes).map_err(failed)?;
-        }
+        let first = first?;
+        check_size(&file, first.size)?;
+        writer.send(WriteOrder::Block(first.bytes)).await;
+        writer.send(WriteOrder::Block(second?)).await;
         at = next + BLOCK as u64;
     }
-    writer.end_file(path, &open)
+    Ok(())
+}
+
+/// Reads a block that may be behind the end.
+async fn read_more(
+    store: &dyn ObjectStore,
+    id: ObjectId,
+    range: std::ops::Range<u64>,
+) -> Result<Vec<u8>, ObjectError> {
+    if range.is_empty() { Ok(Vec::new()) } else { Ok(store.read(id, range).await?.bytes) }
 }
 
 /// A manifest that another machine has made can be wrong about an object.
-fn check_size(file: &FileToWrite<'_>, size: u64) -> Result<(), TreeError> {
+fn check_size(file: &FileToWrite, size: u64) -> Result<(), TreeError> {
     if size == file.size {
         return Ok(());
     }
-    Err(TreeError::OtherSize { path: file.entry.path.to_string(), listed: file.size, size })
+    Err(TreeError::OtherSize { path: file.path.to_string(), listed: file.size, size })
 }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `capture` | folder → manifest |
 //! | `send` | the files of a manifest → objects of a store |
-//! | `materialize`, `tree_writer` | manifest and store → folder |
+//! | `materialize`, `writer_thread`, `tree_writer` | manifest and store → folder |
 //! | `walk`, `hashing` | the entries of a folder, and the objects of its files, in parallel |
 //! | `stat_cache`, `stat_cache_file` | objects of files that did not change since the last capture |
 //! | `folder_handle` | files and folders by descriptors |
@@ -25,6 +25,7 @@ mod tests;
 mod tree_error;
 mod tree_writer;
 mod walk;
+mod writer_thread;
 
 pub use capture::{CapturedTree, capture_tree};
 pub use materialize::materialize_tree;

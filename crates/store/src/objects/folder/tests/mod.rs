@@ -6,3 +6,5 @@ mod disk_faults;
 mod fixtures;
 mod leftovers;
 mod processes;
+#[cfg(target_os = "linux")]
+mod syncs;
