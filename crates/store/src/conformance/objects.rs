@@ -134,7 +134,7 @@ pub(super) fn ranges_end_with_their_block(fresh: &FreshObjectStore<'_>) -> Check
     block_on(store.append(id, 0, bytes.clone()))?;
     block_on(store.finish(id, bytes.len() as u64))?;
     let (block, end) = (BLOCK as u64, bytes.len() as u64);
-    let edges = [0, 1, block - 1, block, block + 1, 2 * block, end - 1, end, end + 1, u64::MAX];
+    let edges = [0, block - 1, block + 1, end - 1, end, u64::MAX];
     for (from, to) in edges.iter().flat_map(|from| edges.map(|to| (*from, to))) {
         let last = to.min(end).min((from / block).saturating_add(1).saturating_mul(block));
         let at = |at: u64| usize::try_from(at.min(end)).expect("a few megabytes");

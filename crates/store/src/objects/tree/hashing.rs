@@ -7,6 +7,7 @@ use std::thread;
 
 use windlass_core::object::ObjectId;
 
+use super::folder_cursor::FolderCursor;
 use super::folder_handle::{FolderHandle, file_stamp};
 use super::stat_cache::FileStamp;
 use super::tree_error::TreeError;
@@ -66,13 +67,10 @@ fn hash_some(
 ) -> Result<Vec<FileHash>, TreeError> {
     let mut buffer = vec![0; BUFFER];
     let mut hashed = Vec::new();
-    let mut folder: Option<(&str, FolderHandle)> = None;
+    let mut folders = FolderCursor::new(root);
     while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-        if folder.as_ref().is_none_or(|(path, _)| *path != file.folder) {
-            folder = Some((file.folder, root.open_below(file.folder)?));
-        }
-        let (_, handle) = folder.as_ref().expect("it was opened");
-        match hash_file(handle, file, &mut buffer) {
+        let hash = folders.at(file.folder).and_then(|folder| hash_file(folder, file, &mut buffer));
+        match hash {
             Ok(hash) => hashed.push(hash),
             Err(error) => {
                 // The other threads stop after their file.

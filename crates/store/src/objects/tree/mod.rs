@@ -11,9 +11,10 @@
 //! | `materialize`, `writer_thread`, `tree_writer` | manifest and store → folder |
 //! | `walk`, `hashing` | the entries of a folder, and the objects of its files, in parallel |
 //! | `stat_cache`, `stat_cache_file` | objects of files that did not change since the last capture |
-//! | `folder_handle` | files and folders by descriptors |
+//! | `folder_handle`, `folder_cursor` | files and folders by descriptors |
 
 mod capture;
+mod folder_cursor;
 mod folder_handle;
 mod hashing;
 mod materialize;

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use windlass_core::manifest::{EntryKind, Manifest, ManifestPath};
 use windlass_core::object::ObjectId;
 
+use super::folder_cursor::FolderCursor;
 use super::folder_handle::FolderHandle;
 use super::tree_error::TreeError;
 use crate::objects::interface::{BATCH_OBJECTS_MAX, BLOCK, ObjectError, ObjectStore, SEND_MAX};
@@ -111,8 +112,9 @@ fn read_batches(
     sender: &Sender<Result<FileBatch, TreeError>>,
 ) {
     let (mut batch, mut bytes) = (FileBatch::new(), 0);
+    let mut folders = FolderCursor::new(root);
     for file in files {
-        let read = match read_small(root, file) {
+        let read = match read_small(&mut folders, file) {
             Ok(read) => read,
             Err(error) => return drop(sender.blocking_send(Err(error))),
         };
@@ -130,10 +132,10 @@ fn read_batches(
     }
 }
 
-fn read_small(root: &FolderHandle, file: &FileToSend) -> Result<Vec<u8>, TreeError> {
+fn read_small(folders: &mut FolderCursor<'_>, file: &FileToSend) -> Result<Vec<u8>, TreeError> {
     let path = file.path.as_str();
     let failed = |error: io::Error| TreeError::system("read", path, error);
-    let folder = root.open_below(file.path.folder().unwrap_or_default())?;
+    let folder = folders.at(file.path.folder().unwrap_or_default())?;
     let open = folder.open_file(file.path.name()).map_err(failed)?;
     let mut bytes = Vec::with_capacity(usize::try_from(file.size).unwrap_or_default());
     // A file that grows is read a little too far, and then is another object.

@@ -1,4 +1,4 @@
-//! Writes entries below a folder. It keeps the folder of the last entry open: entries come in the order of a manifest.
+//! Writes entries below a folder.
 
 use std::fs::{File, FileTimes};
 use std::io::{self, ErrorKind, Write as _};
@@ -7,22 +7,21 @@ use std::time::{Duration, UNIX_EPOCH};
 use windlass_core::manifest::ManifestPath;
 use windlass_core::time::Time;
 
-use super::folder_handle::{FolderHandle, join};
+use super::folder_cursor::FolderCursor;
+use super::folder_handle::FolderHandle;
 use super::tree_error::TreeError;
 
 /// Writes entries below a folder.
 #[derive(Debug)]
 pub(super) struct TreeWriter<'a> {
-    root: &'a FolderHandle,
-    /// The folder of the last entry, with its path.
-    folder: Option<(String, FolderHandle)>,
+    folders: FolderCursor<'a>,
     modified: Option<Time>,
 }
 
 impl<'a> TreeWriter<'a> {
     /// Files get this time of the last modification, or the present one.
     pub(super) fn new(root: &'a FolderHandle, modified: Option<Time>) -> Self {
-        Self { root, folder: None, modified }
+        Self { folders: FolderCursor::new(root), modified }
     }
 
     /// Creates a folder, whose parent is there. An existing folder is no error; a link or a file is.
@@ -74,13 +73,7 @@ impl<'a> TreeWriter<'a> {
     }
 
     fn folder_of(&mut self, path: &ManifestPath) -> Result<&FolderHandle, TreeError> {
-        let wanted = path.folder().unwrap_or_default();
-        let is_open = self.folder.as_ref().is_some_and(|(path, _)| path == wanted);
-        if !is_open {
-            self.folder = Some((join("", wanted), self.root.open_below(wanted)?));
-        }
-        let (_, folder) = self.folder.as_ref().expect("it was opened");
-        Ok(folder)
+        self.folders.at(path.folder().unwrap_or_default())
     }
 }
 
