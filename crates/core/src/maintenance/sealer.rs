@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::effect::{MaintenanceEffect, MaintenanceOutcome};
 use super::retention_settings::RetentionSettings;
-use super::unsealed_run::{RunEnd, SealState, UnsealedRun};
+use super::unsealed_run::{HistoryOrigin, RunEnd, SealState, UnsealedRun};
 use crate::engine::{Event, event};
 use crate::id::RunId;
 use crate::planted_bugs::{PlantedBug, PlantedBugs};
@@ -49,6 +49,8 @@ impl RunSealer {
             return;
         }
         if matches!(event, Event::RunEnded(_) | Event::RunInterrupted(_)) {
+            // An interrupted run that is cancelled may be sealed with what the archive got at its interruption.
+            let position = run.ended.map_or(position, |end| end.position);
             run.ended = Some(RunEnd { at, position });
         }
         run.last = position;
@@ -59,6 +61,7 @@ impl RunSealer {
         let begin = || UnsealedRun::begin(position, steps);
         let run = self.runs.entry(id).or_insert_with(begin);
         (run.last, run.ended, run.seal) = (position, None, SealState::Open);
+        run.origin = HistoryOrigin::Resumption;
         self.to_archive.retain(|chosen| *chosen != id);
         self.to_seal.retain(|chosen| *chosen != id);
     }

@@ -10,15 +10,24 @@ pub(super) struct UnsealedRun {
     /// The position of its last event.
     pub(super) last: u64,
     pub(super) steps: u32,
+    pub(super) origin: HistoryOrigin,
     pub(super) ended: Option<RunEnd>,
     /// The position up to which the archive has its events.
     pub(super) archived: u64,
     pub(super) seal: SealState,
 }
 
+/// Whether the run was resumed since its submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HistoryOrigin {
+    Submission,
+    Resumption,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunEnd {
     pub(super) at: Time,
+    /// The position at which it could be sealed first: of its interruption, if it ended after one.
     pub(super) position: u64,
 }
 
@@ -36,16 +45,21 @@ impl UnsealedRun {
     /// A run whose first event in the journal is at this position.
     pub(super) const fn begin(position: u64, steps: u32) -> Self {
         let (first, last) = (position, position);
-        Self { first, last, steps, ended: None, archived: 0, seal: SealState::Open }
+        let (origin, seal) = (HistoryOrigin::Submission, SealState::Open);
+        Self { first, last, steps, origin, ended: None, archived: 0, seal }
     }
 
     pub(super) const fn is_archived(&self) -> bool {
         self.archived >= self.last
     }
 
-    /// Whether the leader that sealed it may have archived it before its last event.
+    /// Whether the leader that sealed it may have archived it before its last event. The request to seal a run may be older
+    /// than its resumption, and take effect at its next interruption.
     pub(super) fn may_lack_events(&self) -> bool {
-        let archived = self.ended.map_or(0, |end| end.position).max(self.archived);
-        archived < self.last
+        let known = match self.origin {
+            HistoryOrigin::Submission => self.ended.map_or(0, |end| end.position),
+            HistoryOrigin::Resumption => 0,
+        };
+        known.max(self.archived) < self.last
     }
 }

@@ -77,17 +77,8 @@ impl TraceSpanFold {
             self.runs.insert(*run, opened);
             return cached;
         }
-        if let Event::RunResumed(event::RunResumed { run, plan, .. }) = event {
-            // A run that was sealed before has a second span from here.
-            let opened = || OpenRunSpan {
-                context: TraceContext::new(*run, self.parent),
-                plan: Arc::clone(plan),
-                began: at,
-                steps: BTreeMap::new(),
-                leases: BTreeMap::new(),
-                interrupted: None,
-            };
-            self.runs.entry(*run).or_insert_with(opened).interrupted = None;
+        if let Event::RunResumed(event) = event {
+            self.resume(at, event);
             return Vec::new();
         }
         if let Event::RunSealed(event::RunSealed { run }) = event {
@@ -107,6 +98,19 @@ impl TraceSpanFold {
             return Vec::new();
         };
         open.fold(at, event, &self.workers)
+    }
+
+    /// Continues the span of an interrupted run. A run that was sealed before has a second span from here.
+    fn resume(&mut self, at: Time, event: &event::RunResumed) {
+        let opened = || OpenRunSpan {
+            context: TraceContext::new(event.run, self.parent),
+            plan: Arc::clone(&event.plan),
+            began: at,
+            steps: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            interrupted: None,
+        };
+        self.runs.entry(event.run).or_insert_with(opened).interrupted = None;
     }
 }
 

@@ -87,6 +87,21 @@ fn lock_of_an_ancestor_that_holds_it_no_more_is_awaited() {
 }
 
 #[test]
+fn lock_that_an_ancestor_takes_again_is_not_awaited() {
+    let mut crew = outer("prod");
+    crew.submit("next", |plan| plan.step("release", StepSpec::locking(["prod"]), []));
+    crew.kill("alpha");
+    crew.guard_ended("alpha");
+    nested(&mut crew, "inner", "deploy", |plan| {
+        plan.step("push", StepSpec::locking(["prod"]), []);
+    });
+    assert_eq!(crew.status("push"), StepStatus::Ready, "the lock is free");
+    crew.restart("alpha");
+    assert_eq!(crew.running("alpha"), ["deploy"]);
+    assert_eq!(crew.status("push"), StepStatus::Failed);
+}
+
+#[test]
 fn step_that_needs_the_key_of_an_ancestor_fails_at_once() {
     let once =
         || StepSpec { idempotency: Some(IdempotencySpec::with_key("day")), ..StepSpec::default() };

@@ -33,8 +33,8 @@ fn run_is_interrupted_when_its_owner_has_ended() {
     dies(&mut crew, "ben");
     assert_eq!(crew.run_status("ship"), RunStatus::Interrupted);
     let statuses = ["deploy", "build", "test", "mail"].map(|step| crew.status(step));
-    use StepStatus::{Ready, Waiting};
-    assert_eq!(statuses, [Ready, Ready, Ready, Waiting], "nothing is settled");
+    let (ready, waiting) = (StepStatus::Ready, StepStatus::Waiting);
+    assert_eq!(statuses, [ready, ready, ready, waiting], "nothing is settled");
     assert_eq!(crew.why("test"), WhyReport::Interrupted);
     assert_eq!(crew.engine.counts().locks, 0, "no run in the queues names the lock");
 }

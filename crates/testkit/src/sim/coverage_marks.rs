@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Every mark that a campaign of ordinary size must hit. A simulator that never meets a case proves nothing about it.
-pub(crate) const EXPECTED: [&str; 84] = [
+pub(crate) const EXPECTED: [&str; 91] = [
     "append outcome unknown, resolved by repeating",
     "append refused: the term had passed",
     "attempt tried again",
@@ -21,6 +21,7 @@ pub(crate) const EXPECTED: [&str; 84] = [
     "drained",
     "effect of maintenance without an answer",
     "fail-fast ended the rest",
+    "failed at the lock of an ancestor",
     "grant sent again",
     "guard closed its start queue with its worker",
     "guard died: the tether ended its step",
@@ -28,9 +29,12 @@ pub(crate) const EXPECTED: [&str; 84] = [
     "guard reported the end of an incarnation",
     "host refused for another with its identity",
     "hung start ended with its tether",
+    "interrupted run resumed to be cancelled",
+    "interrupted run resumed unsealed",
     "journal pruned",
     "late outcome counted",
     "late outcome kept",
+    "leader found the lock of a guard free",
     "leader froze and woke deposed",
     "leader handed its term over",
     "leader left requests for its next turn",
@@ -65,7 +69,10 @@ pub(crate) const EXPECTED: [&str; 84] = [
     "restarted worker took over",
     "reused outcome",
     "run condemned",
+    "run interrupted",
+    "run resumed",
     "sealed run archived again",
+    "sealed run resumed",
     "skipped by condition",
     "skipped by values",
     "skipped: no worker could run it",

@@ -53,6 +53,7 @@ impl SimWorld<'_> {
             FaultKind::Revoke(worker) => self.credential_is_stolen(worker, until),
             FaultKind::Condemn(run) => self.add_client_op(ClientOp::condemn(run)),
             FaultKind::ForceRelease => self.lock_is_force_released(),
+            FaultKind::ProcessKilled(process) => self.process_is_killed(process),
             FaultKind::WorkerRestart(worker) => self.worker_drains(worker),
             FaultKind::Plain(worker, what) => self.plain_fault(worker, what, until),
         }
@@ -88,6 +89,15 @@ impl SimWorld<'_> {
         self.plain.controller_crashes(leader);
         for worker in self.own_workers(leader) {
             self.worker_crashes(worker);
+        }
+    }
+
+    /// Kills a process in a folder together with its guard.
+    fn process_is_killed(&mut self, process: usize) {
+        self.leaders[process].crash();
+        self.maintenance.crashes(process);
+        for worker in self.own_workers(process) {
+            self.guard_dies(worker);
         }
     }
 
@@ -137,7 +147,7 @@ impl SimWorld<'_> {
         }
     }
 
-    fn add_client_op(&mut self, op: ClientOp) {
+    pub(crate) fn add_client_op(&mut self, op: ClientOp) {
         self.clients.push(op);
         self.at(self.now, SimEvent::ClientTry(self.clients.len() - 1));
     }
@@ -164,7 +174,9 @@ impl SimWorld<'_> {
         let what = self.schedule.faults[fault].kind;
         self.add_to_story(|| format!("END of {what:?}"));
         match what {
-            FaultKind::LeaderCrash(leader) => self.leader_starts(leader),
+            FaultKind::LeaderCrash(leader) | FaultKind::ProcessKilled(leader) => {
+                self.leader_starts(leader);
+            }
             FaultKind::LeaderCrashAt(leader, _) => self.leader_crash_ends(leader),
             FaultKind::WorkerRestart(worker) => {
                 self.worker_crashes(worker);

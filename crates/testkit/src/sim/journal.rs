@@ -12,7 +12,7 @@ use windlass_core::time::{Span, Time};
 
 use super::clock::WallClock;
 use super::maintenance::sealed_run;
-use super::schedule::{CrashPoint, FaultKind};
+use super::schedule::{CrashPoint, FaultKind, SimMode};
 use super::witness::CommittedEvent;
 use super::world::{SimEvent, SimWorld};
 
@@ -307,6 +307,7 @@ impl SimWorld<'_> {
                 truth: self.now,
             });
             self.note_sealing();
+            self.note_interruption(event);
         }
         // The first batch of a term records what its leader found.
         self.journal.history = StoreHistory::Unbroken;
@@ -332,7 +333,7 @@ impl SimWorld<'_> {
         };
         let kept = records_never_lost(
             records,
-            self.schedule.is_local && history == StoreHistory::Unproven,
+            self.schedule.mode != SimMode::Cluster && history == StoreHistory::Unproven,
         );
         let end = end.max(kept).min(records.len());
         let lost = self.journal.records.len() - end;

@@ -15,7 +15,7 @@ use super::clock::DriftingClock;
 use super::journal::{FailedStoreOp, SimJournalHead, StoreOp, StoreResult, TERM_TTL};
 use super::leader_turns::{LeaderInbox, SimAppendOutcome};
 use super::link::{DownlinkMessage, UplinkMessage};
-use super::schedule::CrashPoint;
+use super::schedule::{CrashPoint, SimMode};
 use super::world::{SimEvent, SimWorld};
 
 const CAMPAIGN_EVERY: u64 = 500;
@@ -303,12 +303,12 @@ impl SimWorld<'_> {
             generation: engine.generation(),
             own: own.map(|worker| WorkerId(worker as u64)),
             history,
-            is_shared: !self.schedule.is_local,
+            is_shared: self.schedule.mode == SimMode::Cluster,
             proven,
         };
         let (machine, effects) = Leader::take_over(engine, won, base, self.rng.next());
         // Where no other node can lead, a term ends with its process.
-        let term_lasts = (!self.schedule.is_local).then_some(Span::millis(TERM_TTL));
+        let term_lasts = (!self.schedule.is_local()).then_some(Span::millis(TERM_TTL));
         self.leaders[leader].lead = Some(SimLeadership {
             machine,
             base: (base, local),
@@ -339,8 +339,9 @@ impl SimWorld<'_> {
         }
         let (from, request) = match message {
             UplinkMessage::Register(worker, register) => {
+                let (local, folder) = (self.schedule.is_local(), self.schedule.is_folder());
                 debug_assert!(
-                    self.schedule.is_local || register.home == WorkerLocality::Apart,
+                    local || folder || register.home == WorkerLocality::Apart,
                     "another node may always take over in a cluster"
                 );
                 (SimRequestSource::Worker(worker), EngineRequest::Register(register))

@@ -66,7 +66,7 @@ impl LocalGuard {
 impl SimWorld<'_> {
     /// Returns whether a worker runs in the process of its leader and ends with it.
     pub(crate) fn is_local(&self, worker: usize) -> bool {
-        self.schedule.is_local && self.schedule.workers[worker].own_of.is_some()
+        self.schedule.is_local() && self.schedule.workers[worker].own_of.is_some()
     }
 
     /// Sends an order through the socket. With a dead guard it is lost.

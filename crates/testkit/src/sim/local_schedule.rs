@@ -7,7 +7,7 @@ use super::clock::DriftingClock;
 use super::plans;
 use super::rng::SimRng;
 use super::schedule::{
-    CrashPoint, FaultKind, NetworkConditions, Schedule, ScheduledFault, ScheduledWorker,
+    CrashPoint, FaultKind, NetworkConditions, Schedule, ScheduledFault, ScheduledWorker, SimMode,
 };
 
 /// How many of a thousand schedules use the local mode.
@@ -32,7 +32,7 @@ pub(super) fn local_schedule(seed: u64) -> Option<Schedule> {
     let faults = faults(&mut rng, (workers.len(), runs.len()));
     Some(Schedule {
         seed,
-        is_local: true,
+        mode: SimMode::Local,
         start_failures_per_mille: rng.pick(&[0, 0, 50, 200]),
         ttls: vec![rng.pick(&[5_000, 10_000])],
         decision_cost: rng.pick(&[0, 0, 1]),

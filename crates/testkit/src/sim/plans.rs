@@ -72,6 +72,41 @@ pub(crate) fn local_runs(rng: &mut SimRng) -> Vec<ScheduledRun> {
         .collect()
 }
 
+/// Returns a run of a process in a folder.
+pub(crate) fn folder_run(rng: &mut SimRng, number: u64) -> ScheduledRun {
+    let workloads = [
+        WorkloadKind::Mixed,
+        WorkloadKind::Mixed,
+        WorkloadKind::LockContention,
+        WorkloadKind::Burst,
+        WorkloadKind::StrictBurst,
+    ];
+    let workload = rng.pick(&workloads);
+    run(rng, workload, number)
+}
+
+/// Returns a run that is started inside a step that holds this lock, and needs the lock in one of its steps.
+pub(crate) fn nested_run(rng: &mut SimRng, lock: &str) -> ScheduledRun {
+    let mut plan = PlanBuilder::new("nested");
+    // Long enough to find the step waiting, and short beside the schedule.
+    let wait_for_lock = Span::secs(60);
+    plan.step("again", StepSpec { wait_for_lock, ..StepSpec::locking([lock]) });
+    plan.step("other", StepSpec::locking(["nested"]));
+    plan.step("plain", StepSpec::default());
+    let takes =
+        |rng: &mut SimRng| StepBehavior { takes: rng.range(1, 500), fails: 0, hangs: false };
+    let facts: Vec<StepBehavior> = (0..3).map(|_| takes(rng)).collect();
+    ScheduledRun {
+        at: 0,
+        options: RunOptions { keep_going: true, ..RunOptions::default() },
+        facts: facts.into(),
+        reused: Vec::new(),
+        plan: Arc::new(plan.build().expect("the plan is sound")),
+        owner: None,
+        inside: None,
+    }
+}
+
 fn run(rng: &mut SimRng, flavour: WorkloadKind, at: u64) -> ScheduledRun {
     let plan = match flavour {
         WorkloadKind::Mixed => mixed_plan(rng),
@@ -109,6 +144,8 @@ fn run(rng: &mut SimRng, flavour: WorkloadKind, at: u64) -> ScheduledRun {
         facts: facts.into(),
         reused: if reuses { roots.map(|node| node.0).take(2).collect() } else { Vec::new() },
         plan: Arc::new(plan),
+        owner: None,
+        inside: None,
     }
 }
 

@@ -5,6 +5,8 @@ use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::planted_bugs::PlantedBug;
 use windlass_core::session::{LeaseGrant, LeaseRef, StopMode, StopOrder};
 
+use super::client::run_id;
+use super::schedule::ScheduledRun;
 use super::story;
 use super::world::{SimEvent, SimWorld};
 
@@ -25,6 +27,9 @@ pub(crate) struct SimProcess {
     /// True if its start has not returned: there is a tether and no process of the step.
     is_starting: bool,
 }
+
+/// How long after the last fault a step waits for the run that it started.
+const NESTED_RUN_WAIT: u64 = 90_000;
 
 impl SimWorld<'_> {
     pub(crate) fn process_starts(&mut self, worker: usize, grant: &LeaseGrant) {
@@ -139,9 +144,14 @@ impl SimWorld<'_> {
     pub(crate) fn process_ends(&mut self, worker: usize, fence: Fence, version: u64) {
         let known =
             self.workers[worker].processes.get(&fence).filter(|process| process.version == version);
-        let Some((life, kind)) = known.map(|process| (process.life, process.outcome)) else {
+        let Some((life, kind, lease)) =
+            known.map(|process| (process.life, process.outcome, process.lease))
+        else {
             return;
         };
+        if kind != OutcomeKind::Cancelled && self.waits_for_nested_run(lease) {
+            return self.at(self.now + 300, SimEvent::ProcessEnd(worker, fence, version));
+        }
         self.process_gone(worker, fence);
         let outcome = match kind {
             OutcomeKind::Succeeded => Outcome::exit(0),
@@ -152,6 +162,20 @@ impl SimWorld<'_> {
             | OutcomeKind::Released => Outcome::plain(kind),
         };
         self.record_process_end(worker, life, (fence, outcome));
+    }
+
+    /// Returns whether a step started a run that has not ended: the step waits for it.
+    fn waits_for_nested_run(&self, lease: LeaseRef) -> bool {
+        let inside = |run: &ScheduledRun| {
+            run.inside.is_some_and(|(outer, step)| (run_id(outer), step) == (lease.run, lease.step))
+        };
+        // The process that resumes a run may have no slot beside the step that waits.
+        let patient = self.now < self.schedule.heals_at + NESTED_RUN_WAIT;
+        let nested = self.schedule.runs.iter().position(inside).filter(|_| patient);
+        nested.is_some_and(|nested| {
+            let status = self.witness.run_status(run_id(nested));
+            status.is_some_and(|status| !status.is_terminal())
+        })
     }
 
     /// Records the end of a process. If it belongs to a former incarnation, the worker does not learn of it.

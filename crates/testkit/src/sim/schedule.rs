@@ -10,10 +10,22 @@ use windlass_core::requirement::WorkerScope;
 
 use super::clock::DriftingClock;
 use super::fault_series::{lost_beginning, series};
+use super::folder_schedule::folder_schedule;
 use super::local_schedule::local_schedule;
 use super::plain_worker::{PlainFault, add_plain_workers};
 use super::plans::{self, StepBehavior};
 use super::rng::SimRng;
+
+/// The kind of processes in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SimMode {
+    /// Leaders and workers on many hosts.
+    Cluster,
+    /// One process leads and works, and its guard has a start queue.
+    Local,
+    /// Each leader is a process of one host with a worker of its own, and all share a folder.
+    Folder,
+}
 
 /// A whole simulation: the same schedule always plays the same.
 #[derive(Clone, Debug)]
@@ -24,8 +36,7 @@ pub struct Schedule {
     pub(crate) ttls: Vec<u64>,
     /// How long a leader takes for a decision.
     pub(crate) decision_cost: u64,
-    /// True in the local mode: one process leads and works, and its guard has a start queue.
-    pub(crate) is_local: bool,
+    pub(crate) mode: SimMode,
     /// How many of a thousand starts of a start queue fail.
     pub(crate) start_failures_per_mille: u64,
     pub(crate) leaders: Vec<DriftingClock>,
@@ -63,6 +74,10 @@ pub(crate) struct ScheduledRun {
     pub(crate) facts: Arc<[StepBehavior]>,
     /// Steps whose outcome is reused from an earlier run.
     pub(crate) reused: Vec<u32>,
+    /// The worker of the process that starts it, if it belongs to one.
+    pub(crate) owner: Option<usize>,
+    /// The run and the step inside which it is started.
+    pub(crate) inside: Option<(usize, StepIx)>,
 }
 
 /// The effect of the link on messages until it heals.
@@ -165,6 +180,8 @@ pub(crate) enum FaultKind {
     Condemn(usize),
     /// A lock is taken away from a lease that holds it.
     ForceRelease,
+    /// A process in a folder is killed with its guard: its worker is gone without a report. It starts again in the end.
+    ProcessKilled(usize),
     /// The worker is ordered to drain, and is started again when the fault ends.
     WorkerRestart(usize),
     Plain(usize, PlainFault),
@@ -197,7 +214,8 @@ impl CrashPoint {
 impl Schedule {
     /// Returns the schedule of a seed.
     pub fn new(seed: u64) -> Self {
-        local_schedule(seed).unwrap_or_else(|| Self::of_cluster(seed))
+        let folder = || folder_schedule(seed);
+        local_schedule(seed).or_else(folder).unwrap_or_else(|| Self::of_cluster(seed))
     }
 
     fn of_cluster(seed: u64) -> Self {
@@ -227,7 +245,7 @@ impl Schedule {
             seed,
             ttls: ttls(&mut rng, leaders),
             decision_cost,
-            is_local: false,
+            mode: SimMode::Cluster,
             start_failures_per_mille: 0,
             leaders: (0..leaders).map(|_| clock(&mut rng)).collect(),
             workers,
@@ -241,6 +259,14 @@ impl Schedule {
             faults,
             heals_at,
         }
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        self.mode == SimMode::Local
+    }
+
+    pub(crate) fn is_folder(&self) -> bool {
+        self.mode == SimMode::Folder
     }
 
     /// Returns the worker that a host is: a copy is the same worker.
@@ -450,8 +476,8 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: local: {}, ttl {:?} ms, {} ms per decision, heals at {} ms, {:?}",
-            self.seed, self.is_local, self.ttls, self.decision_cost, self.heals_at, self.network
+            "seed {}: {:?}, ttl {:?} ms, {} ms per decision, heals at {} ms, {:?}",
+            self.seed, self.mode, self.ttls, self.decision_cost, self.heals_at, self.network
         )?;
         for (at, worker) in self.workers.iter().enumerate() {
             writeln!(

@@ -1,6 +1,6 @@
 //! Workers: the real session, with a guard and processes, over the link.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use windlass_core::id::{Fence, Incarnation};
@@ -33,6 +33,8 @@ pub(crate) struct WorkerNode {
     pub(crate) incarnation: Incarnation,
     /// The wall clock of its host.
     pub(crate) wall_clock: WallClock,
+    /// Every incarnation that tried to register.
+    pub(crate) lives: BTreeSet<Incarnation>,
     /// What its registration proves about its former incarnation.
     pub(crate) former: FormerLifeProof,
     pub(crate) session: Option<WorkerSession>,
@@ -126,14 +128,20 @@ impl SimWorld<'_> {
             self.workers[worker].incarnation = self.next_life(worker);
         }
         let (sketch, local) = (&self.schedule.workers[worker], self.is_local(worker));
+        let folder = self.schedule.is_folder();
         let it = &mut self.workers[worker];
+        it.lives.insert(it.incarnation);
         let register = RegisterRequest {
             worker: self.schedule.identity(worker),
             name: format!("worker-{}", self.schedule.identity(worker).0).into(),
             incarnation: it.incarnation,
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
-            home: if local { WorkerLocality::SharedFate } else { WorkerLocality::Apart },
+            home: match (local, folder) {
+                (true, _) => WorkerLocality::SharedFate,
+                (false, true) => WorkerLocality::SameHost,
+                (false, false) => WorkerLocality::Apart,
+            },
             scope: sketch.scope,
             former: it.former.clone(),
             spooled: it.spool.clone(),
@@ -204,7 +212,7 @@ impl SimWorld<'_> {
             }
         }
         let (own, local) = (self.schedule.workers[worker].own_of.is_some(), self.is_local(worker));
-        let pace = self.pace_settings(worker);
+        let (pace, folder) = (self.pace_settings(worker), self.schedule.is_folder());
         let it = &mut self.workers[worker];
         it.spool.clear();
         let slots = self.schedule.workers[worker].slots;
@@ -213,7 +221,9 @@ impl SimWorld<'_> {
             incarnation: it.incarnation,
             slots,
             capacity: slots * 64,
-            leases_expire: !(local || own && self.bugs.on(PlantedBug::DeposedWorkerKeepsLock)),
+            leases_expire: !(local
+                || folder
+                || own && self.bugs.on(PlantedBug::DeposedWorkerKeepsLock)),
             bugs: self.bugs,
         };
         it.pace = local.then(|| ExchangePace::new(pace));

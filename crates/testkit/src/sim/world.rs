@@ -93,6 +93,8 @@ pub(crate) enum SimEvent {
     FaultBegin(usize),
     FaultEnd(usize),
     ClientTry(usize),
+    /// The leader looks for guards that have ended.
+    FolderWatch(usize),
     Maintenance(usize, SimMaintenanceEvent),
     Plain(PlainWorkerEvent),
 }
@@ -167,6 +169,7 @@ impl<'a> SimWorld<'a> {
             self.at(self.schedule.runs[run].at, SimEvent::ClientTry(run));
         }
         self.maintenance_begins();
+        self.folder_watch_begins();
     }
 
     /// Plays the schedule to its end. A panic is an end too.
@@ -191,7 +194,7 @@ impl<'a> SimWorld<'a> {
     }
 
     fn play_on(&mut self) {
-        let work = if self.schedule.is_local { self.schedule.serial_work() } else { 0 };
+        let work = if self.schedule.is_local() { self.schedule.serial_work() } else { 0 };
         let ends_by = self.schedule.heals_at + LIVENESS_BOUND + work;
         while let Some(((at, _), event)) = self.queue.pop_first() {
             self.now = at;
@@ -259,6 +262,7 @@ impl<'a> SimWorld<'a> {
             SimEvent::FaultBegin(fault) => self.fault_begins(fault),
             SimEvent::FaultEnd(fault) => self.fault_ends(fault),
             SimEvent::ClientTry(client) => self.client_tries(client),
+            SimEvent::FolderWatch(leader) => self.watch_guards(leader),
             SimEvent::Maintenance(leader, event) => self.handle_maintenance_event(leader, event),
             SimEvent::Plain(event) => self.handle_plain_event(event),
         }
@@ -269,6 +273,7 @@ impl<'a> SimWorld<'a> {
         match event {
             SimEvent::ToLeader(leader, _)
             | SimEvent::LeaderWake(leader)
+            | SimEvent::FolderWatch(leader)
             | SimEvent::LeaderTurn(leader, _)
             | SimEvent::StoreReply(leader, ..)
             | SimEvent::Plain(

@@ -60,6 +60,7 @@ impl Engine {
         (state.lease, state.fence, state.delivery) = (Some(lease_ix), fence, delivery);
         self.runs[run_ix].leases.push(lease_ix);
         self.hold(worker, lease_ix, seq);
+        self.recheck_nested_runs((run_ix, step));
         Ok(())
     }
 

@@ -44,6 +44,7 @@ impl Engine {
         let run_ix = self.runs.insert(run);
         self.run_ids.insert(id, run_ix);
         self.owned_runs.extend(options.owner.map(|owner| (owner.worker, run_ix)));
+        self.nested_runs.extend(options.parent.map(|_| run_ix));
         self.enter_queues(run_ix);
         if let Some(timeout) = options.timeout {
             self.timers.set(self.now + timeout, EngineTimer::RunDeadline(run_ix));
@@ -77,6 +78,7 @@ impl Engine {
         if let Some(owner) = self.runs[run_ix].options.owner {
             self.owned_runs.remove(&(owner.worker, run_ix));
         }
+        self.nested_runs.remove(&run_ix);
         let lanes = std::mem::take(&mut self.runs[run_ix].lanes);
         let gone: Vec<ClassIx> =
             lanes.into_iter().filter_map(|lane| self.board.leave_lane(lane)).collect();

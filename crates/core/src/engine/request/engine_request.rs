@@ -131,13 +131,13 @@ impl EngineRequest {
         Self::OnBehalfOf { by, request: Box::new(self) }
     }
 
-    /// The run that the request submits, if it submits one.
+    /// The run that the request submits or resumes, if it does.
     pub fn submitted(&self) -> Option<RunId> {
         match self {
             Self::OnBehalfOf { request, .. } => request.submitted(),
             Self::Submit(submit) => Some(submit.run),
-            Self::Resume(_)
-            | Self::Cancel { .. }
+            Self::Resume(resume) => Some(resume.run),
+            Self::Cancel { .. }
             | Self::Condemn { .. }
             | Self::NoMoreWorkers { .. }
             | Self::Seal { .. }

@@ -3,12 +3,12 @@
 //! A step that starts another run waits for its end, and holds its locks and its key meanwhile. A step of the inner run
 //! that needs one of them would wait until its limit. It fails at once instead, and its reason names both steps. An
 //! ancestor takes its locks and its key before its command starts, so they are held when a step of the inner run becomes
-//! ready. Runs that the engine does not have end the chain of ancestors.
+//! ready. If the ancestor is granted again later, the waiting steps are looked at again. Runs that the engine does not have end the chain of ancestors.
 
 use super::decide::DecisionDraft;
 use crate::engine::event::{AncestorStep, ParentStep, StepSettlement};
 use crate::engine::queue::lock::Lock;
-use crate::engine::state::engine::Engine;
+use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::id::{Fence, StepIx};
 use crate::outcome::StepStatus;
 use crate::planted_bugs::PlantedBug;
@@ -18,7 +18,22 @@ use crate::slab::RunIx;
 const ANCESTORS_MAX: usize = 32;
 
 impl Engine {
-    /// Ends a ready step that would wait for a lock of an ancestor.
+    /// Looks again at the waiting steps of runs that were started inside a step which has just got its locks or its key.
+    pub(in crate::engine) fn recheck_nested_runs(&mut self, ancestor: (RunIx, StepIx)) {
+        let inside = |run: &RunIx| self.ancestors(*run).contains(&ancestor);
+        let inner: Vec<RunIx> = self.nested_runs.iter().copied().filter(inside).collect();
+        for run_ix in inner {
+            let plan = self.runs[run_ix].plan.clone();
+            for step in plan.nodes().filter(|node| plan.has_step(*node)) {
+                let status = self.runs[run_ix].step(step).status;
+                if matches!(status, StepStatus::Waiting | StepStatus::Ready) {
+                    self.todo.push_back(DeferredWork::YieldToAncestor(run_ix, step));
+                }
+            }
+        }
+    }
+
+    /// Ends a step that waits for a lock or the key of an ancestor.
     pub(in crate::engine) fn yield_to_ancestor(
         &mut self,
         out: &mut DecisionDraft,
@@ -29,10 +44,14 @@ impl Engine {
         let ready = |it: &crate::engine::state::run::StepState| {
             it.status == StepStatus::Ready && !it.settling
         };
-        if !run.steps.get(step.0 as usize).is_some_and(ready) {
-            return;
-        }
-        if let Some(settled) = self.ancestor_lock(run_ix, step) {
+        let waits_for_lock = run.steps.get(step.0 as usize).is_some_and(ready);
+        let awaited = self.ledger.awaited_key((run_ix, step));
+        let settled = match awaited {
+            Some((key, Some(holder))) => self.ancestor_key(run_ix, holder, key),
+            Some((_, None)) | None if waits_for_lock => self.ancestor_lock(run_ix, step),
+            Some((_, None)) | None => None,
+        };
+        if let Some(settled) = settled {
             self.emit_settled(out, run_ix, step, settled);
         }
     }

@@ -158,7 +158,7 @@ impl Engine {
         self.take_interrupted_run(*id);
         let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
         let (origin, submitted_at) = (RunOrigin::Resumed, progress.submitted_at);
-        let run_ix = self.list_condemned_run(Run { origin, submitted_at, ..run });
+        let run_ix = self.list_condemned_run(Run { submitted_at, origin, ..run });
         for step in &progress.steps {
             self.fences = self.fences.max(step.fence.count());
             self.keep_output(run_ix, step.step, &step.output);

@@ -103,6 +103,7 @@ impl Engine {
         let run_ix = self.step_of(event.run, event.step)?;
         self.ledger.acquire(&event.key, (run_ix, event.step), self.now);
         self.make_ready(run_ix, event.step)?;
+        self.recheck_nested_runs((run_ix, event.step));
         Ok(())
     }
 

@@ -47,11 +47,16 @@ impl Engine {
         if !state.settling {
             return;
         }
-        self.runs[run_ix].step_mut(step).settling = false;
         if let Some(settled) = self.due_settlement(run_ix, step) {
+            self.runs[run_ix].step_mut(step).settling = false;
             return self.emit_settled(out, run_ix, step, settled);
         }
-        if self.runs[run_ix].is_queued() && self.runs[run_ix].awaits_value_condition(step) {
+        if !self.runs[run_ix].is_queued() {
+            // The step is looked at again when its run is resumed.
+            return;
+        }
+        self.runs[run_ix].step_mut(step).settling = false;
+        if self.runs[run_ix].awaits_value_condition(step) {
             self.begin_step(out, run_ix, step);
         }
     }

@@ -58,6 +58,8 @@ pub struct Engine {
     pub(crate) runs_seen: u64,
     /// The active runs of each owner.
     pub(crate) owned_runs: BTreeSet<(WorkerId, RunIx)>,
+    /// The active runs that were started inside a step.
+    pub(crate) nested_runs: BTreeSet<RunIx>,
     /// Leases of sealed runs that were given up.
     pub(crate) sealed: SealedLeases,
     /// Sealed runs that can be resumed.
@@ -130,7 +132,7 @@ pub(crate) enum DeferredWork {
     Finish(RunIx),
     /// A step became ready at a lock where the newest run supersedes the older ones.
     Supersede(RunIx, StepIx),
-    /// A step became ready in a run that was started inside another step, and may wait for a lock of that step.
+    /// A step of a run that was started inside another step may wait for a lock or the key of that step.
     YieldToAncestor(RunIx, StepIx),
     /// The owner of a run has ended, and the run may have no lease left.
     Interrupt(RunIx),
@@ -184,6 +186,7 @@ impl Engine {
             run_ids: BTreeMap::new(),
             runs_seen: 0,
             owned_runs: BTreeSet::new(),
+            nested_runs: BTreeSet::new(),
             sealed: SealedLeases::default(),
             resumable: SealedInterruptedRuns::default(),
             nodes: 0,

@@ -65,14 +65,15 @@ impl Engine {
         }
     }
 
-    /// An active run has a living owner or none. An interrupted run holds nothing, and its owner has ended.
+    /// An active run has a living owner or none. An interrupted run holds nothing.
     fn check_owner(&self, found: &mut InvariantViolations, run_ix: RunIx, run: &Run) {
         if run.is_hollow() || run.status.is_terminal() {
             return;
         }
         let Some(owner) = run.options.owner else { return };
+        // A lost worker that was forgotten may register again in the same incarnation.
         let lives = self.owner_lives(owner);
-        found.check(lives == run.is_queued(), "I25 owners", || {
+        found.check(lives || !run.is_queued(), "I25 owners", || {
             format!("run {} is {:?} and its owner lives: {lives}", run.id, run.presence)
         });
         if run.status == RunStatus::Interrupted {

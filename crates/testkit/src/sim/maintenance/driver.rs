@@ -121,6 +121,10 @@ impl MaintenanceModel {
         self.sealed_at = now;
     }
 
+    pub(crate) fn run_resumed(&mut self, run: RunId) {
+        self.sealed.remove(&run);
+    }
+
     pub(crate) fn is_sealed(&self, run: RunId) -> bool {
         self.sealed.contains(&run)
     }
@@ -163,12 +167,14 @@ impl MaintenanceModel {
         settled.into_iter().try_for_each(|run| self.store.is_settled(run, records))
     }
 
-    /// Returns every event of a run that the node has gathered; none if it lacks the beginning.
+    /// Returns every event of a run that the node has gathered, with those that the archive has from before; none if it
+    /// lacks some of them.
     fn history(&self, leader: usize, run: RunId, records: &[SimRecord]) -> Vec<u64> {
         let node = &self.nodes[leader];
         let events = events_of(run, &records[..index(node.learnt)]);
         let begins = events.first().is_some_and(|first| *first > node.skipped);
-        if begins { events } else { Vec::new() }
+        let archived = self.store.has_all(run, events.iter().filter(|at| **at <= node.skipped));
+        if begins || archived { events } else { Vec::new() }
     }
 }
 
@@ -421,7 +427,7 @@ impl SimWorld<'_> {
         let (store, records) = (&self.maintenance.store, &self.journal.records);
         let usable = if damaged { store.oldest(records) } else { store.newest(records) };
         let Some(saved) = usable else { return Some((self.fresh_engine(), 0)) };
-        let (restored, position) = (saved.restored(self.bugs), saved.position);
+        let (restored, position) = (saved.restored(self.engine_config()), saved.position);
         self.marks.hit("start from a snapshot");
         match restored {
             Ok(engine) => Some((engine, index(position))),
@@ -432,8 +438,13 @@ impl SimWorld<'_> {
         }
     }
 
+    fn engine_config(&self) -> EngineConfig {
+        let (bugs, same_host_workers) = (self.bugs, self.schedule.is_folder());
+        EngineConfig { bugs, same_host_workers, ..EngineConfig::default() }
+    }
+
     fn fresh_engine(&self) -> Engine {
-        Engine::new(EngineConfig { bugs: self.bugs, ..EngineConfig::default() })
+        Engine::new(self.engine_config())
     }
 
     /// Returns an engine that applied every event that ever existed, also those that have left the journal.

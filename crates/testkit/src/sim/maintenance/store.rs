@@ -6,7 +6,6 @@ use std::sync::Arc;
 use windlass_core::engine::{Engine, EngineConfig, Event, event};
 use windlass_core::event_batch::BatchId;
 use windlass_core::id::RunId;
-use windlass_core::planted_bugs::PlantedBugs;
 
 use crate::sim::journal::SimRecord;
 use crate::sim::witness::BrokenRule;
@@ -62,10 +61,10 @@ impl SavedState {
         ends_batch(records, end) && records[end - 1].batch == self.batch
     }
 
-    pub(super) fn restored(&self, bugs: PlantedBugs) -> Result<Engine, String> {
+    pub(super) fn restored(&self, config: EngineConfig) -> Result<Engine, String> {
         let engine: Engine =
             postcard::from_bytes(&self.bytes).map_err(|error| error.to_string())?;
-        Ok(engine.with_config(EngineConfig { bugs, ..EngineConfig::default() }))
+        Ok(engine.with_config(config))
     }
 }
 
@@ -164,12 +163,17 @@ impl MaintenanceStore {
                 sealed.insert(run, at);
             }
         }
+        let mut needed = BTreeMap::new();
         for at in leaves {
             let Some(run) = records[at].event.run() else { continue };
             let position = at as u64 + 1;
-            let lost = match sealed.get(&run) {
+            let needed: &Vec<u64> = needed.entry(run).or_insert_with(|| events_of(run, records));
+            if needed.binary_search(&position).is_err() {
+                continue;
+            }
+            let lost = match sealed.get(&run).filter(|end| at < **end) {
                 None => Some("its run is not sealed"),
-                Some(end) if at < *end && !self.has(run, position) => Some("no archive has it"),
+                Some(_) if !self.has(run, position) => Some("no archive has it"),
                 Some(_) => None,
             };
             if let Some(why) = lost {
@@ -181,14 +185,27 @@ impl MaintenanceStore {
         Ok(())
     }
 
+    /// Returns whether the archive has all of these events of a run.
+    pub(super) fn has_all<'p>(
+        &self,
+        run: RunId,
+        mut positions: impl Iterator<Item = &'p u64>,
+    ) -> bool {
+        positions.all(|position| self.has(run, *position))
+    }
+
     fn has(&self, run: RunId, position: u64) -> bool {
         self.archive.get(&run).is_some_and(|events| events.binary_search(&position).is_ok())
     }
 
-    /// Checks that the archive has the whole history of a run that is to be sealed.
+    /// Checks that the archive has the history of a run that is to be sealed, up to its end or its first interruption.
+    /// Events that came later are archived before they leave the journal.
     pub(crate) fn may_seal(&self, run: RunId, records: &[SimRecord]) -> Result<(), BrokenRule> {
-        let ended = |record: &SimRecord| matches!(record.event, Event::RunEnded(event::RunEnded { run: it, .. }) if it == run);
-        let end = records.iter().position(ended).map_or(0, |at| at as u64 + 1);
+        let rests = |record: &SimRecord| {
+            let at_rest = matches!(record.event, Event::RunEnded(_) | Event::RunInterrupted(_));
+            at_rest && record.event.run() == Some(run)
+        };
+        let end = records.iter().position(rests).map_or(0, |at| at as u64 + 1);
         if self.has(run, end) {
             return Ok(());
         }
@@ -200,9 +217,13 @@ impl MaintenanceStore {
 
     /// Checks that no event of a settled run is needed any more: the archive has them all.
     pub(super) fn is_settled(&self, run: RunId, records: &[SimRecord]) -> Result<(), BrokenRule> {
-        let real = events_of(run, records);
+        let sealed = |record: &SimRecord| matches!(record.event, Event::RunSealed(event::RunSealed { run: it }) if it == run);
+        let sealed = records.iter().rposition(sealed).map_or(0, |at| at as u64);
+        let mut real = events_of(run, records);
+        // The run may have been resumed since.
+        real.retain(|position| *position <= sealed);
         let kept = self.archive.get(&run).map_or(0, Vec::len);
-        if kept == real.len() {
+        if kept >= real.len() {
             return Ok(());
         }
         let detail = format!("run {run} counts as settled, with {kept} of {} events", real.len());
@@ -220,11 +241,19 @@ impl MaintenanceStore {
     }
 }
 
-/// Returns the positions of a run's events up to its sealing.
+/// Returns the positions of a run's events. Those between its sealing and its resumption are in the journal alone.
 pub(super) fn events_of(run: RunId, records: &[SimRecord]) -> Vec<u64> {
     let of_run = (1..).zip(records).filter(|(_, record)| record.event.run() == Some(run));
-    let sealed = |record: &SimRecord| matches!(record.event, Event::RunSealed(_));
-    of_run.take_while(|(_, record)| !sealed(record)).map(|(position, _)| position).collect()
+    let (mut found, mut is_sealed) = (Vec::new(), false);
+    for (position, record) in of_run {
+        if matches!(record.event, Event::RunSealed(_) | Event::RunResumed(_)) {
+            is_sealed = matches!(record.event, Event::RunSealed(_));
+        }
+        if !is_sealed {
+            found.push(position);
+        }
+    }
+    found
 }
 
 /// Returns whether a batch ends after so many records.

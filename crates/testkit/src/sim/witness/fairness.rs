@@ -7,6 +7,7 @@ use windlass_core::plan::{LockUse, StepSpec};
 use windlass_core::time::Time;
 
 use super::grants::EMBARGO_SLACK;
+use super::run_state::WitnessRun;
 use super::state::{BrokenRule, SimWitness, require};
 
 /// A step that others passed more often than this at its locks is starved: the engine reserves after eight.
@@ -70,7 +71,9 @@ impl SimWitness {
     fn rivals(&self, run: RunId, step: StepIx) -> Vec<(RunId, StepIx)> {
         let placement = &self.spec(run, step).placement;
         let mut rivals = Vec::new();
-        for (other_run, book) in &self.runs {
+        let owner = self.runs[&run].options.owner;
+        let same_owner = |book: &WitnessRun| book.options.owner == owner;
+        for (other_run, book) in self.runs.iter().filter(|(_, book)| same_owner(book)) {
             let fits = |other: &StepIx| {
                 (*other_run, *other) != (run, step)
                     && book.plan.spec(*other).is_some_and(|spec| spec.placement == *placement)
@@ -87,7 +90,7 @@ impl SimWitness {
         let state = book.step(step);
         let waits =
             matches!(state.status, StepStatus::Waiting | StepStatus::Ready) && !state.backing_off;
-        let calm = book.cancel.is_none() && !book.failed && !book.status.is_terminal();
+        let calm = book.cancel.is_none() && !book.failed && !book.status.is_at_rest();
         let free = state.lease.is_none() && self.is_at_key((run, step));
         waits && calm && free && book.needs_met(step) && book.may_run(step)
     }

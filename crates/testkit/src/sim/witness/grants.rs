@@ -63,6 +63,7 @@ impl SimWitness {
         self.fences = fence;
         let what = || format!("{fence}: run {run} {step} to {worker}");
         let spec = self.run_mut(run)?.may_be_granted(step, attempt, what)?;
+        self.may_be_served(run, fence)?;
         require(self.is_at_key((run, step)), "I23 once", || format!("{} without its key", what()))?;
         self.check_placement(worker, (run, step), fence)?;
         self.check_preference(worker, (run, step), at, marks)?;

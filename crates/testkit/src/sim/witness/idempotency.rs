@@ -67,7 +67,8 @@ impl SimWitness {
         })?;
         self.keys.holders.insert(key.into(), of);
         self.keys.taken.insert(of, key.into());
-        self.step_mut(run, step)?.since = at;
+        let state = self.step_mut(run, step)?;
+        (state.since, state.backing_off) = (at, false);
         Ok(())
     }
 
@@ -88,6 +89,11 @@ impl SimWitness {
         if self.runs[&of.0].step(of.1).status == StepStatus::Succeeded {
             self.keys.done.insert(key.clone(), of);
         }
+    }
+
+    /// Records that an interrupted run holds no key any longer.
+    pub(super) fn keys_left(&mut self, run: RunId) {
+        self.keys.holders.retain(|_, (of, _)| *of != run);
     }
 
     /// Returns whether its key allows a step to be dispatched.

@@ -129,7 +129,7 @@ impl SimWitness {
     }
 
     fn is_of_sealed(&self, fence: Fence) -> bool {
-        self.leases.get(&fence).is_some_and(|lease| self.sealed.contains(&lease.run))
+        self.leases.get(&fence).is_some_and(|lease| self.ever_sealed.contains(&lease.run))
     }
 
     pub(crate) fn submit_acked(&self, run: RunId) -> Result<(), BrokenRule> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use windlass_core::engine::{CancelLevel, CancelReason, Event, StepSettlement, event};
 use windlass_core::id::{Fence, RunId, Term, WorkerId};
 use windlass_core::outcome::{RunStatus, StepStatus};
-use windlass_core::session::StopReason;
+use windlass_core::session::{StopReason, WorkerLocality};
 use windlass_core::time::{Span, Time};
 
 use super::run_state::{WitnessRun, WitnessStep};
@@ -64,9 +64,6 @@ impl SimWitness {
                 Ok(())
             }
             Event::RunSubmitted(event) => self.submitted(at, event, marks),
-            Event::RunCancelled(event) => self.cancelled(at, event),
-            Event::RunEnded(event::RunEnded { run, status }) => self.run_ended(*run, *status),
-            Event::RunSealed(event::RunSealed { run }) => self.run_sealed(*run),
             Event::Granted(event) => {
                 self.not_revoked(event.worker, event.fence)?;
                 self.granted(at, event, marks)
@@ -93,6 +90,17 @@ impl SimWitness {
             Event::KeyTaken(_) | Event::KeyAwaited(_) | Event::KeyRecalled(_) => {
                 self.asked_for_key(at, event, marks)
             }
+            _ => self.fold_change_of_run(at, event),
+        }
+    }
+
+    fn fold_change_of_run(&mut self, at: Time, event: &Event) -> Result<(), BrokenRule> {
+        match event {
+            Event::RunCancelled(event) => self.cancelled(at, event),
+            Event::RunEnded(event::RunEnded { run, status }) => self.run_ended(*run, *status),
+            Event::RunSealed(event::RunSealed { run }) => self.run_sealed(*run),
+            Event::RunInterrupted(event::RunInterrupted { run }) => self.interrupted(*run, at),
+            Event::RunResumed(event) => self.resumed(at, event),
             // Workers and access: see `note_presence`.
             _ => Ok(()),
         }
@@ -102,7 +110,11 @@ impl SimWitness {
         if event.reason == CancelReason::Deadline {
             self.deadline_passed(event.run, at)?;
         }
-        self.run_mut(event.run)?.cancel = Some(event.level);
+        let book = self.run_mut(event.run)?;
+        book.cancel = Some(event.level);
+        if book.status == RunStatus::Interrupted {
+            book.status = RunStatus::Running;
+        }
         Ok(())
     }
 
@@ -121,9 +133,10 @@ impl SimWitness {
     }
 
     fn registered(&mut self, event: &event::WorkerRegistered, marks: &mut CoverageMarks) {
-        let event::WorkerRegistered { worker, incarnation, labels, slots, scope, .. } = event;
+        let event::WorkerRegistered { worker, incarnation, labels, slots, scope, home, .. } = event;
         let (life, labels) = (*incarnation, labels.clone());
-        let book = WitnessWorker { life, labels, slots: *slots, scope: *scope };
+        let (scope, home) = (*scope, *home);
+        let book = WitnessWorker { life, labels, slots: *slots, scope, home };
         if self.workers.insert(*worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
@@ -165,8 +178,8 @@ impl SimWitness {
     /// Checks that the deadline of a run counts only the time under a leader.
     fn deadline_passed(&self, run: RunId, at: Time) -> Result<(), BrokenRule> {
         let Some(book) = self.runs.get(&run) else { return Ok(()) };
-        let led = self.led_time(book.submitted_at, at);
-        require(book.options.timeout.is_some_and(|timeout| led >= timeout), "L5 deadlines", || {
+        let led = book.active + self.led_time(book.active_since, at);
+        require(book.timeout.is_some_and(|timeout| led >= timeout), "L5 deadlines", || {
             format!("run {run} was ended by its deadline after {led} under a leader")
         })
     }
@@ -195,6 +208,9 @@ impl SimWitness {
         if let Event::WorkerRevoked(event::WorkerRevoked { worker }) = event {
             self.revoked.insert(*worker);
         }
+        if let Event::WorkerEnded(event::WorkerEnded { worker, incarnation }) = event {
+            self.ended_lives.insert((*worker, *incarnation));
+        }
         if let Event::LockForced(event::LockForced { lock, fence }) = event {
             self.forced.insert((*fence, lock.clone()));
         }
@@ -214,7 +230,12 @@ impl SimWitness {
     /// the last.
     fn leases_end_in_time(&self, at: Time) -> Result<(), BrokenRule> {
         for fence in &self.live {
-            let Some(led) = self.leases[fence].led_since else { continue };
+            let lease = &self.leases[fence];
+            let home = self.workers.get(&lease.worker).map(|worker| worker.home);
+            let Some(led) = lease.led_since.filter(|_| home != Some(WorkerLocality::SameHost))
+            else {
+                continue;
+            };
             let unconfirmed = (self.led_in_all + at.since(self.last_event)).saturating_sub(led);
             require(unconfirmed <= Span::millis(self.ttl) + SWEEP_SLACK, "L5 deadlines", || {
                 format!("{fence} is open at {at}, unconfirmed for {unconfirmed} of terms")
@@ -247,7 +268,9 @@ impl SimWitness {
         let mut book = WitnessRun {
             plan: plan.clone(),
             options: *options,
-            submitted_at: at,
+            active_since: at,
+            active: Span::ZERO,
+            timeout: options.timeout,
             order: self.runs.len() as u64,
             status: RunStatus::Running,
             cancel: None,
@@ -273,8 +296,9 @@ impl SimWitness {
     }
 
     fn run_sealed(&mut self, run: RunId) -> Result<(), BrokenRule> {
-        let ended = self.run_mut(run)?.status.is_terminal();
-        require(ended, "I10 state machine", || format!("run {run} is sealed and has not ended"))?;
+        let at_rest = self.run_mut(run)?.status.is_at_rest();
+        self.ever_sealed.insert(run);
+        require(at_rest, "I10 state machine", || format!("run {run} is sealed and has not ended"))?;
         require(self.sealed.insert(run), "I10 state machine", || {
             format!("run {run} is sealed twice")
         })
@@ -317,6 +341,8 @@ fn mark(event: &Event, marks: &mut CoverageMarks) {
             marks.hit("overdue step ordered to stop");
         }
         Event::LateOutcome(_) => marks.hit("late outcome kept"),
+        Event::RunInterrupted(_) => marks.hit("run interrupted"),
+        Event::RunResumed(_) => marks.hit("run resumed"),
         Event::StepSettled(event::StepSettled { settled, .. }) => mark_settled(settled, marks),
         Event::Led(_)
         | Event::WorkerRegistered(_)
@@ -326,8 +352,6 @@ fn mark(event: &Event, marks: &mut CoverageMarks) {
         | Event::RunSubmitted(_)
         | Event::RunEnded(_)
         | Event::RunSealed(_)
-        | Event::RunInterrupted(_)
-        | Event::RunResumed(_)
         | Event::Granted(_)
         | Event::Started(_)
         | Event::StopOrdered(_)
@@ -360,7 +384,9 @@ fn mark_settled(settled: &StepSettlement, marks: &mut CoverageMarks) {
         | StepSettlement::FailedTooLarge { .. }
         | StepSettlement::FailedKey { .. }
         | StepSettlement::FailedNoKey { .. }
-        | StepSettlement::FailedAncestorLock { .. }
         | StepSettlement::FailedAncestorKey { .. } => {}
+        StepSettlement::FailedAncestorLock { .. } => {
+            marks.hit("failed at the lock of an ancestor");
+        }
     }
 }

@@ -7,12 +7,17 @@ use windlass_core::engine::{CancelLevel, RunOptions};
 use windlass_core::id::{Fence, StepIx};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::{OnFailure, Plan, StatusCondition, ValueCondition};
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 pub(super) struct WitnessRun {
     pub(super) plan: Arc<Plan>,
     pub(super) options: RunOptions,
-    pub(super) submitted_at: Time,
+    /// When it was submitted, or resumed last.
+    pub(super) active_since: Time,
+    /// The time under a leader before that, without its interruptions.
+    pub(super) active: Span,
+    /// The longest time that it may take.
+    pub(super) timeout: Option<Span>,
     pub(super) order: u64,
     pub(super) status: RunStatus,
     pub(super) cancel: Option<CancelLevel>,

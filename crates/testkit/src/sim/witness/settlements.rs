@@ -48,15 +48,10 @@ impl SimWitness {
                     format!("run {run} {step} is withheld and its needs could run")
                 })?;
             }
-            StepSettlement::CancelledByFailure { .. } => {
-                require(book.failed, "I5 dependency", || {
-                    format!("run {run} {step}: nothing failed")
-                })?;
-            }
-            StepSettlement::CancelledWithRun => {
-                require(book.cancel.is_some(), "I15 cancel", || {
-                    format!("run {run} {step}: nothing cancelled it")
-                })?;
+            StepSettlement::CancelledByFailure { .. } | StepSettlement::CancelledWithRun => {
+                let cancelled = matches!(settled, StepSettlement::CancelledWithRun);
+                let stopped = if cancelled { book.cancel.is_some() } else { book.failed };
+                require(stopped, "I15 cancel", || format!("run {run} {step}: {settled:?}"))?;
             }
             StepSettlement::SkippedByValues { .. } | StepSettlement::FailedCondition { .. } => {
                 let asks =
@@ -72,14 +67,34 @@ impl SimWitness {
             | StepSettlement::FailedNoWorker
             | StepSettlement::Superseded { .. }
             | StepSettlement::SkippedUnplaceable
-            | StepSettlement::FailedNoLock
             | StepSettlement::FailedTooLarge { .. }
             | StepSettlement::FailedKey { .. }
             | StepSettlement::FailedNoKey { .. }
-            | StepSettlement::FailedAncestorLock { .. }
             | StepSettlement::FailedAncestorKey { .. } => {}
+            StepSettlement::FailedNoLock | StepSettlement::FailedAncestorLock { .. } => {
+                self.has_reason_at_lock((run, step), settled)?;
+            }
         }
         Ok(())
+    }
+
+    /// Checks that a step fails for the locks of its ancestors at once, and only for those.
+    fn has_reason_at_lock(
+        &self,
+        (run, step): (RunId, StepIx),
+        settled: &StepSettlement,
+    ) -> Result<(), BrokenRule> {
+        if let StepSettlement::FailedAncestorLock { lock, holder } = settled {
+            let hopeless = self.only_ancestors_hold(run, lock, Some(holder));
+            return require(hopeless, "I28 ancestors", || {
+                format!("run {run} {step} fails for {lock}, which others hold too")
+            });
+        }
+        let mut locks = self.spec(run, step).locks.iter();
+        let hopeless = locks.any(|lock| self.only_ancestors_hold(run, &lock.name, None));
+        require(!hopeless, "I28 ancestors", || {
+            format!("run {run} {step} waited for a lock of a step that waits for it")
+        })
     }
 
     /// Checks that a step fails without a worker only after `wait_for_worker`, counted while a leader led.

@@ -7,6 +7,7 @@ use windlass_core::id::{Fence, Incarnation, RunId, StepIx, Term, WorkerId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::plan::StepSpec;
 use windlass_core::requirement::{Labels, WorkerScope};
+use windlass_core::session::WorkerLocality;
 use windlass_core::time::{Span, Time};
 
 use super::idempotency::WitnessKeys;
@@ -69,6 +70,10 @@ pub(crate) struct SimWitness {
     pub(super) led_in_all: Span,
     /// The periods in which no leader led.
     pub(super) absences: Vec<(Time, Time)>,
+    /// The incarnations of workers that have ended.
+    pub(super) ended_lives: BTreeSet<(WorkerId, Incarnation)>,
+    /// Runs that were sealed at any time: the engine forgets the verdicts on their leases.
+    pub(super) ever_sealed: BTreeSet<RunId>,
 }
 
 pub(super) struct WitnessWorker {
@@ -76,6 +81,7 @@ pub(super) struct WitnessWorker {
     pub(super) labels: Labels,
     pub(super) slots: u32,
     pub(super) scope: WorkerScope,
+    pub(super) home: WorkerLocality,
 }
 
 pub(super) struct WitnessLease {
@@ -133,6 +139,8 @@ impl SimWitness {
             last_truth: 0,
             led_in_all: Span::ZERO,
             absences: Vec::new(),
+            ended_lives: BTreeSet::new(),
+            ever_sealed: BTreeSet::new(),
         }
     }
 
@@ -168,7 +176,7 @@ impl SimWitness {
     pub(super) fn slots(&self, lock: &str) -> u32 {
         let uses = |run: &&WitnessRun| {
             let mut locks = run.plan.specs().iter().flat_map(|spec| &spec.locks);
-            !run.status.is_terminal() && locks.any(|used| &*used.name == lock)
+            !run.status.is_at_rest() && locks.any(|used| &*used.name == lock)
         };
         self.runs.values().filter(uses).map(|run| run.plan.lock_slots(lock)).min().unwrap_or(1)
     }
