@@ -25,15 +25,8 @@ impl RunSummary {
                 self.set_worker_slots(it.worker, it.slots, at);
             }
             Event::RunCancelled(it) => self.apply_cancelled(at, it.level, it.reason),
-            Event::RunEnded(it) => {
-                self.status = it.status;
-                self.ended_at = Some(at);
-            }
-            Event::RunInterrupted(_) => {
-                self.status = RunStatus::Interrupted;
-                // If its process led, it ended before the takeover.
-                self.interrupted_at = Some(self.leaderless_since.take().unwrap_or(at));
-            }
+            Event::RunEnded(it) => (self.status, self.ended_at) = (it.status, Some(at)),
+            Event::RunInterrupted(_) => self.apply_interrupted(at),
             Event::RunResumed(it) => self.apply_resumed(at, it.options),
             Event::Granted(event) => {
                 self.leaderless_since = None;
@@ -42,8 +35,8 @@ impl RunSummary {
             Event::Started(it) => self.apply_started(at, it.step),
             Event::StopOrdered(it) => self.apply_stop(it.step, it.why),
             Event::LeaseEnded(event) => {
-                self.leaderless_since =
-                    self.leaderless_since.filter(|_| !event.ended.is_reported());
+                let still_open = !event.ended.is_reported();
+                self.leaderless_since = self.leaderless_since.filter(|_| still_open);
                 self.apply_ended(at, event);
             }
             Event::BackoffEnded(it) => self.set_status(it.step, StepStatus::Ready),
@@ -70,6 +63,12 @@ impl RunSummary {
             | Event::Acted(_) => {}
         }
         self.last_event_at = self.last_event_at.max(at);
+    }
+
+    fn apply_interrupted(&mut self, at: Time) {
+        self.status = RunStatus::Interrupted;
+        // If its process led, it ended before the takeover.
+        self.interrupted_at = Some(self.leaderless_since.take().unwrap_or(at));
     }
 
     /// A foreign journal must not cause a panic.

@@ -214,24 +214,8 @@ impl EmbeddedNode {
     /// Leads the stores or stands by, and does not wait until it leads.
     pub async fn open(stores: &Stores, options: LeaderOptions) -> Result<Self, EmbeddedNodeError> {
         let sealed_at_end = options.address.is_none().then_some(SEALED_AT_END);
-        let config = NodeConfig {
-            candidate: LeaderCandidate {
-                node: options.name.clone(),
-                address: options.address.clone(),
-            },
-            engine: EngineConfig {
-                interval: options.interval,
-                same_host_workers: options.leader_socket.is_some(),
-                ..EngineConfig::default()
-            },
-            ttl: options.ttl,
-            own: options.own_worker,
-            stand_by: options.stand_by,
-            // Terms end by time where others can lead.
-            clock: ProcessClock::of_leases(),
-            leader_socket: options.leader_socket.clone(),
-        };
-        let (node, handle) = ControllerNode::open(Arc::clone(&stores.journal), config).await?;
+        let (node, handle) =
+            ControllerNode::open(Arc::clone(&stores.journal), node_config(&options)).await?;
         // Before the first event.
         let tally = EventCounter::new(&handle, &stores.journal);
         let ((retire, retires), (shutdown, ends)) = (ShutdownSender::new(), ShutdownSender::new());
@@ -375,6 +359,23 @@ impl EmbeddedNode {
         }
         worker?;
         Ok(maintenance?)
+    }
+}
+
+fn node_config(options: &LeaderOptions) -> NodeConfig {
+    NodeConfig {
+        candidate: LeaderCandidate { node: options.name.clone(), address: options.address.clone() },
+        engine: EngineConfig {
+            interval: options.interval,
+            same_host_workers: options.leader_socket.is_some(),
+            ..EngineConfig::default()
+        },
+        ttl: options.ttl,
+        own: options.own_worker,
+        stand_by: options.stand_by,
+        // Terms end by time where others can lead.
+        clock: ProcessClock::of_leases(),
+        leader_socket: options.leader_socket.clone(),
     }
 }
 

@@ -118,8 +118,7 @@ async fn lead(
     let PreparedWorker { logs, printed, mut place } = equipment;
     refuse_cluster_runs(order, &node)?;
     kill_strays_of_slot(&node, place.worker_place().worker()).await?;
-    let mut interrupts = InterruptListener::listen()
-        .map_err(|error| CliError::unreachable(format!("cannot listen for signals: {error}")))?;
+    let mut interrupts = listen()?;
     let started = start_working(order, &mut node, (&logs, &mut place), &mut interrupts).await?;
     let (owner, mailbox_server) = match started {
         StartOutcome::Works(owner, mailbox_server) => (owner, mailbox_server),
@@ -144,8 +143,7 @@ async fn lead(
     let run = followed.summary.run();
     let _expecting = expect_instances(order, &node, run);
     let tracer = start_tracer(order, stores, &node, &followed);
-    let events = RunEventReader::new(node.handle(), stores, run, followed.from);
-    let events = if owner.shares { events } else { events.of_worker(owner.worker) };
+    let events = run_events(stores, &node, &followed, owner);
     let run = LocalRun {
         options: order,
         stores,
@@ -162,6 +160,23 @@ async fn lead(
     let done = watch(run, followed.summary, interrupts).await;
     tracer.end().await;
     done
+}
+
+fn listen() -> Result<InterruptListener, CliError> {
+    let refused = |error| CliError::unreachable(format!("cannot listen for signals: {error}"));
+    InterruptListener::listen().map_err(refused)
+}
+
+/// The events of the run; of a run that no other process shares, those of its own worker.
+fn run_events(
+    stores: &Stores,
+    node: &EmbeddedNode,
+    followed: &FollowedRun,
+    owner: RunOwner,
+) -> RunEventReader {
+    let run = followed.summary.run();
+    let events = RunEventReader::new(node.handle(), stores, run, followed.from);
+    if owner.shares { events } else { events.of_worker(owner.worker) }
 }
 
 /// Whether the worker of this process works.
