@@ -48,7 +48,7 @@ fn reports_show_which_worker_runs_which_step() {
     crew.finish("alpha", "lint", Outcome::exit(1));
     insta::assert_snapshot!(reports(&crew.engine), @r#"
     LeaderReport { term: t1, since: Time(1200.000), ttl: 15s, own: Some(w100) }
-    WorkerReport { id: w1, name: "alpha", incarnation: i1, status: Online, labels: Labels(["linux"]), slots: 2, leases: 2, since: Time(1200.000) }
+    WorkerReport { id: w1, name: "alpha", incarnation: i1, status: Online, labels: Labels(["linux"]), slots: 2, leases: 2, since: Time(1200.000), home: Apart }
     LeaseReport { fence: f2, run: run 1, step: #2, name: "test[a]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1200.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
     LeaseReport { fence: f3, run: run 1, step: #3, name: "test[b]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1201.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
     LockReport { name: "prod", slots: 1, holders: [], waiting: 0, embargo: None }
@@ -161,7 +161,7 @@ fn reports_and_reasons_survive_json() {
     insta::assert_snapshot!(lines.join("\n"), @r#"
     {"term":1,"since":1200000,"ttl":15000,"own":100}
     {"waiting":1,"ready":2,"running":1}
-    {"id":1,"name":"alpha","incarnation":1,"status":"online","labels":["linux"],"slots":1,"leases":1,"since":1200000}
+    {"id":1,"name":"alpha","incarnation":1,"status":"online","labels":["linux"],"slots":1,"leases":1,"since":1200000,"home":"Apart"}
     {"fence":1,"run":1,"step":1,"name":"deploy","attempt":1,"delivery":1,"worker":1,"granted_at":1200000,"started_at":1200000,"stop":null,"locks":["db"]}
     {"step":0,"status":"ready","attempt":1,"delivery":0,"fence":null,"cause":null,"name":"migrate","is_join":false}
     {"step":1,"status":"running","attempt":1,"delivery":1,"fence":1,"cause":null,"name":"deploy","is_join":false}
