@@ -37,14 +37,22 @@ struct HistoryIndex {
 /// Sealed runs whose records are kept: a few hundred kilobytes.
 const SEALED_MAX: usize = 1_000;
 
+/// The place of the events before the first one of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EarlierEvents {
+    /// They are here too, or there are none.
+    Here,
+    /// Only the archive has them.
+    InArchive,
+}
+
 /// A run that is not sealed.
 #[derive(Debug)]
 struct UnsealedRunHistory {
     record: RunRecord,
     /// The position of its submission, or of its resumption if it was sealed before.
     first: Position,
-    /// Whether the events before `first` are here; if not, only the archive has them.
-    is_whole: bool,
+    earlier: EarlierEvents,
     events: RunHistory,
     /// The worker of each delivery. Every piece of output looks it up, so it must not need the events.
     granted: BTreeMap<DeliveryKey, WorkerId>,
@@ -72,7 +80,7 @@ impl RunHistories {
     /// Returns the runs that were sealed and resumed, and whose earlier events are only in the archive.
     pub(super) fn lacking_runs(&self) -> Vec<RunId> {
         let known = self.read();
-        let lacking = known.runs.iter().filter(|(_, it)| !it.is_whole);
+        let lacking = known.runs.iter().filter(|(_, it)| !it.is_whole());
         lacking.map(|(run, _)| *run).collect()
     }
 
@@ -85,7 +93,7 @@ impl RunHistories {
         events: &[Arc<RecordedEvent>],
     ) {
         let mut known = self.write();
-        let Some(unsealed) = known.runs.get_mut(&run).filter(|it| !it.is_whole) else { return };
+        let Some(unsealed) = known.runs.get_mut(&run).filter(|it| !it.is_whole()) else { return };
         unsealed.prepend(archived, events);
     }
 
@@ -98,7 +106,7 @@ impl RunHistories {
         most: usize,
     ) -> Option<Vec<Arc<RecordedEvent>>> {
         let known = self.read();
-        let unsealed = known.runs.get(&run).filter(|it| it.is_whole || it.first <= after);
+        let unsealed = known.runs.get(&run).filter(|it| it.is_whole() || it.first <= after);
         unsealed.map(|it| it.events.events_after(after).take(most).collect())
     }
 
@@ -150,7 +158,7 @@ impl RunHistories {
     pub(super) fn sealed(&self, run: RunId) -> Option<SealedRun> {
         let known = self.read();
         let unsealed = known.runs.get(&run).or_else(|| known.unsettled.get(&run));
-        unsealed.filter(|it| it.is_whole).map(UnsealedRunHistory::sealed)
+        unsealed.filter(|it| it.is_whole()).map(UnsealedRunHistory::sealed)
     }
 
     /// Removes runs whose submission has left the journal. That happens only once they are sealed.
@@ -241,7 +249,7 @@ impl HistoryIndex {
         let mut unsealed = known.unwrap_or_else(|| {
             let record = record_of(*run, plan, progress.submitted_at);
             let unsealed = UnsealedRunHistory::new(record, recorded.position);
-            UnsealedRunHistory { is_whole: false, ..unsealed }
+            UnsealedRunHistory { earlier: EarlierEvents::InArchive, ..unsealed }
         });
         unsealed.record.status = RunStatus::Running;
         unsealed.ended = false;
@@ -267,7 +275,12 @@ impl HistoryIndex {
 impl UnsealedRunHistory {
     fn new(record: RunRecord, first: Position) -> Self {
         let (events, granted) = (RunHistory::default(), BTreeMap::new());
-        Self { record, first, is_whole: true, events, granted, ended: false }
+        let earlier = EarlierEvents::Here;
+        Self { record, first, earlier, events, granted, ended: false }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.earlier == EarlierEvents::Here
     }
 
     /// Puts archived events before those that are here.
@@ -285,7 +298,7 @@ impl UnsealedRunHistory {
         let later = std::mem::replace(&mut self.record.workers, workers);
         let known: BTreeSet<WorkerId> = self.record.workers.iter().map(|(id, _)| *id).collect();
         self.record.workers.extend(later.into_iter().filter(|(id, _)| !known.contains(id)));
-        self.is_whole = true;
+        self.earlier = EarlierEvents::Here;
     }
 
     /// Adds the name of a worker that got a lease.
@@ -306,7 +319,7 @@ mod tests {
     use std::time::Duration;
 
     use tokio::time::Instant;
-    use windlass_core::engine::RunOptions;
+    use windlass_core::engine::{RunOptions, RunProgress};
     use windlass_core::id::{Fence, Seq};
     use windlass_core::plan::{PlanBuilder, StepSpec};
 
@@ -352,6 +365,48 @@ mod tests {
         let history: Vec<_> = RecordedEvent::sequence(Position(0), history).collect();
         histories.learn(&history);
         histories
+    }
+
+    #[test]
+    fn history_of_a_resumed_run_begins_with_its_archived_events() {
+        let mut plan = PlanBuilder::new("ship");
+        plan.step("build", StepSpec::default());
+        let (plan, options) = (Arc::new(plan.build().unwrap()), RunOptions::default());
+        let progress = RunProgress {
+            submitted_at: Time::ZERO,
+            interrupted_at: Time::ZERO,
+            failed: None,
+            superseded: false,
+            steps: Vec::new(),
+        };
+        let (run, reused) = (RUN, Vec::new());
+        let submitted = event::RunSubmitted { run, plan: plan.clone(), options, reused };
+        let resumed = event::RunResumed { run, plan, options, progress };
+        let events = [
+            Event::RunSubmitted(submitted),
+            granted(1).1,
+            Event::RunInterrupted(event::RunInterrupted { run }),
+            Event::RunSealed(event::RunSealed { run }),
+            Event::RunResumed(resumed),
+            granted(2).1,
+        ];
+        let events = events.map(|event| (Time::ZERO, event));
+        let events: Vec<_> = RecordedEvent::sequence(Position(0), events).collect();
+        let histories = RunHistories::default();
+        histories.learn(&events[..4]);
+        let archived = histories.sealed(RUN).unwrap();
+        assert_eq!(archived.record.status, RunStatus::Interrupted);
+        histories.forget_settled(&[RUN]);
+        histories.learn(&events[4..]);
+        assert_eq!(histories.lacking_runs(), [RUN]);
+        assert_eq!(histories.sealed(RUN), None, "it would be archived without its beginning");
+        let earlier: Vec<_> = archived.events.iter().collect();
+        histories.complete(RUN, Some(archived.record), &earlier);
+        let found = histories.events(RUN, Position(0), 100).unwrap();
+        let positions: Vec<u64> = found.iter().map(|recorded| recorded.position.0).collect();
+        assert_eq!(positions, [1, 2, 3, 5, 6]);
+        assert_eq!(histories.record(RUN).unwrap().status, RunStatus::Running);
+        assert_eq!(histories.granted(log(1)), Some(WorkerId(1)), "from before");
     }
 
     #[test]
