@@ -15,7 +15,7 @@ use crate::db::StoreError;
 pub const BLOCK: usize = 1 << 20;
 
 /// Maximum bytes of one call that continues an upload: some blocks, so that a store can compress them at once.
-pub const SEND_MAX: usize = 8 * BLOCK;
+pub const SEND_MAX: usize = 4 * BLOCK;
 
 /// Maximum bytes of a batch.
 pub const BATCH_BYTES_MAX: usize = 16 << 20;

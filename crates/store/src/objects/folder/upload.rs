@@ -139,7 +139,7 @@ impl Drop for UploadGuard<'_> {
     }
 }
 
-/// Hashes and compresses blocks, each on a thread of its own: there are at most eight.
+/// Hashes and compresses blocks, each on a thread of its own: there are at most four.
 fn pack_blocks(size: u64, bytes: &[u8]) -> Vec<(Vec<u8>, BlockHash)> {
     let pack = |at: u64, plain: &[u8]| {
         let mut packed = Vec::new();
