@@ -11,5 +11,6 @@ mod init;
 mod plan;
 mod schema;
 mod ship;
+mod store_check;
 mod usage;
 mod validate;
