@@ -19,7 +19,7 @@ pub async fn listen(
             match connection.poll_message(context) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(AsyncMessage::Notification(notification)))) => {
-                    heard(notification.payload())
+                    heard(notification.payload());
                 }
                 Poll::Ready(Some(Ok(_))) => {}
                 Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
