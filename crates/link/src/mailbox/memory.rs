@@ -38,7 +38,7 @@ impl MemoryMailboxesState {
 
     fn bind(&mut self, by: String, term: Duration) -> Result<BindingEpoch, MailboxError> {
         if let Some(final_status) = self.final_status.clone() {
-            return Err(MailboxError::Finished { final_status: final_status });
+            return Err(MailboxError::Finished { final_status });
         }
         if let Some(by) = self.by() {
             return Err(MailboxError::AlreadyLed { by });

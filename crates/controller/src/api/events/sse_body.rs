@@ -66,9 +66,9 @@ pub(in crate::api) fn stream(reader: SseReader) -> Result<Response, ApiError> {
         ("x-accel-buffering", "no"),
     ];
     let counted = reader.api().handle.meters().sse_client();
-    let sent =
+    let body =
         SseBody { next: next_chunk(SseProducer::new(reader)), _seat: seat, _counted: counted };
-    Ok((headers, AnyBody::new(sent)).into_response())
+    Ok((headers, AnyBody::new(body)).into_response())
 }
 
 /// A body that is produced while it is sent: only when the connection has room for more.

@@ -51,7 +51,9 @@ pub(super) async fn resume(
             None => newest_interrupted(&records, pipeline.as_deref()).await?.map(|it| it.run()),
         },
     };
-    let Some(run) = wanted else { return nothing_to_resume(order, &records, pipeline).await };
+    let Some(run) = wanted else {
+        return nothing_to_resume(order, &records, pipeline.as_deref()).await;
+    };
     until_at_rest(handle, run).await;
     let found = InterruptedRun::read(stores, run).await?;
     let Some(interrupted) = found else { return not_interrupted(order, stores, run).await };
@@ -127,13 +129,13 @@ fn tell_changes(order: &LocalRunOptions, summary: &RunSummary, now: Option<&Plan
 async fn nothing_to_resume(
     order: &LocalRunOptions,
     records: &StoreReader,
-    pipeline: &Option<String>,
+    pipeline: Option<&str>,
 ) -> Result<BegunRun, CliError> {
     let latest = match pipeline {
         Some(pipeline) => records.latest_of(pipeline).await?,
         None => records.latest().await?,
     };
-    let of = pipeline.as_ref().map(|pipeline| format!(" of {pipeline}")).unwrap_or_default();
+    let of = pipeline.map(|pipeline| format!(" of {pipeline}")).unwrap_or_default();
     let Some(latest) = latest else {
         output::print_message(&format!("no run{of} was interrupted, and there was none before"));
         return Ok(BegunRun::Finished(exit::SUCCESS));

@@ -89,15 +89,13 @@ fn print_warning(order: &LocalRunOptions, warning: &dyn std::fmt::Display) {
 
 /// Waits until this process leads, or reaches the process that does. Reports once what it waits for.
 async fn reach_leader(order: &LocalRunOptions, node: &mut EmbeddedNode) -> Result<(), CliError> {
-    match timeout(SILENCE_MAX, node.until_it_reaches_leader()).await {
-        Ok(reached) => return Ok(reached?),
-        Err(_) => {
-            let stalled = node.handle().views().look(|view| view.stalled.clone());
-            let why = stalled
-                .map_or("the process that leads does not answer".to_owned(), |it| it.to_string());
-            print_warning(order, &format!("waiting: {why}"));
-        }
+    if let Ok(reached) = timeout(SILENCE_MAX, node.until_it_reaches_leader()).await {
+        return Ok(reached?);
     }
+    let stalled = node.handle().views().look(|view| view.stalled.clone());
+    let silent = || "the process that leads does not answer".to_owned();
+    let why = stalled.map_or_else(silent, |error| error.to_string());
+    print_warning(order, &format!("waiting: {why}"));
     Ok(node.until_it_reaches_leader().await?)
 }
 
