@@ -206,6 +206,8 @@ impl SimWorld<'_> {
             return self.local_process_dies(worker);
         }
         let Some(life) = self.worker_vanishes(worker) else { return };
+        // What it had not read is lost with it, also if it hung.
+        self.workers[worker].guard.restart();
         let delay = self.rng.range(1, 1_500);
         if self.bugs.on(PlantedBug::TetherOutlivesGuard) {
             for fence in self.fences_of(worker, |process| process.life == life) {
