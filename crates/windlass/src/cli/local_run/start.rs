@@ -125,13 +125,7 @@ async fn lead(
             return Ok(code);
         }
     };
-    let handle = node.handle().clone();
-    let begun = tokio::select! {
-        begun = begin_run(order, stores, &handle, owner) => begun?,
-        failed = node.wait_for_failure() => return Err(failed.into()),
-        () = interrupts.next_end_request() => BegunRun::Finished(exit::INTERRUPTED),
-    };
-    let followed = match begun {
+    let followed = match begin_or_stop(order, stores, (&mut node, owner), &mut interrupts).await? {
         BegunRun::Followed(followed) => *followed,
         BegunRun::Finished(code) => {
             node.shut_down().await?;
@@ -158,6 +152,21 @@ async fn lead(
     let done = watch(run, followed.summary, interrupts).await;
     tracer.end().await;
     done
+}
+
+/// Begins the run, unless the user does not wait for that.
+async fn begin_or_stop(
+    order: &LocalRunOptions,
+    stores: &Stores,
+    (node, owner): (&mut EmbeddedNode, RunOwner),
+    interrupts: &mut InterruptListener,
+) -> Result<BegunRun, CliError> {
+    let handle = node.handle().clone();
+    tokio::select! {
+        begun = begin_run(order, stores, &handle, owner) => begun,
+        failed = node.wait_for_failure() => Err(failed.into()),
+        () = interrupts.next_end_request() => Ok(BegunRun::Finished(exit::INTERRUPTED)),
+    }
 }
 
 fn listen() -> Result<InterruptListener, CliError> {

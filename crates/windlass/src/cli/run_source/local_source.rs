@@ -8,6 +8,7 @@ use tokio::sync::OnceCell;
 use tokio::time::sleep;
 use windlass_core::engine::{CancelLevel, Engine};
 use windlass_core::id::{RunId, StepIx};
+use windlass_core::maintenance::RESUMABLE_RUNS_MAX;
 use windlass_core::outcome::RunStatus;
 use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
@@ -101,7 +102,7 @@ impl LocalRunSource {
         let until = listed.len() + query.most;
         let open = records.open().rev().filter(wanted).take(query.most);
         listed.extend(open.map(|summary| open_run(summary, led)));
-        let most = query.most + 20;
+        let most = query.most + RESUMABLE_RUNS_MAX;
         for record in records.sealed_runs(RunQuery { most, ..query.clone() }).await? {
             // A run that was resumed is open again.
             let is_open = records.open().any(|open| open.run() == record.run);
