@@ -2,7 +2,8 @@
 //!
 //! `windlass-bench` prints the table. `windlass-bench only <case> [times]` only runs one case, for a profiler;
 //! `windlass-bench only-replay <case> [times]` only replays it. Cases are named as in the table.
-//! Each of the following prints the rows of one part: `journal`; `stores` (starts, snapshots, archive and logs); `file`
+//! Each of the following prints the rows of one part: `journal`; `stores` (starts, snapshots, archive and logs);
+//! `objects` (files through an object store); `file`
 //! (the pipeline file); `sdk_steps` (steps in Rust); `embedded_node` (a complete node); `cluster` (a cluster over HTTP;
 //! `cluster long` measures idle workers for a minute); `redis` (workers with Redis as their link); `postgres`
 //! (PostgreSQL beside queues on it); `instances` (processes that share a run over Redis); `run` (the program beside
@@ -24,6 +25,7 @@ mod heap;
 mod instances;
 mod journal;
 mod measure;
+mod objects;
 mod observer;
 mod open_snapshot;
 mod peer_queue;
@@ -34,6 +36,7 @@ mod process;
 mod program_runs;
 mod python_graphs;
 mod redis;
+mod sample_tree;
 mod sdk_steps;
 mod sealed_start;
 mod table;
@@ -60,6 +63,7 @@ fn main() {
             print!("{}", table::render(&rows));
         }
         Some("stores") => print!("{}", table::render(&measure_stores(&scratch))),
+        Some("objects") => print!("{}", table::render(&objects::rows(&scratch))),
         Some("typed") => print!("{}", table::render(&sdk_steps::rows())),
         Some("file") => print!("{}", table::render(&pipeline_file::rows())),
         Some("local") => {
