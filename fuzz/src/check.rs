@@ -1,6 +1,6 @@
 //! Fuzz targets, and the results of checks.
 
-use crate::{dictionary, expr, shell, spec};
+use crate::{dictionary, expr, manifest, shell, spec};
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub(crate) enum FuzzTarget {
     Expr,
     /// The script of a `run`.
     Shell,
+    /// An encoded manifest.
+    Manifest,
 }
 
 /// A violated property.
@@ -28,7 +30,9 @@ pub(crate) type FuzzOutcome = Result<String, FuzzFinding>;
 impl FuzzTarget {
     /// The target of this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        [Self::Spec, Self::Expr, Self::Shell].into_iter().find(|target| target.name() == name)
+        [Self::Spec, Self::Expr, Self::Shell, Self::Manifest]
+            .into_iter()
+            .find(|target| target.name() == name)
     }
 
     /// The name of the target and of its folder in the corpus.
@@ -37,6 +41,7 @@ impl FuzzTarget {
             Self::Spec => "spec",
             Self::Expr => "expr",
             Self::Shell => "shell",
+            Self::Manifest => "manifest",
         }
     }
 
@@ -46,6 +51,7 @@ impl FuzzTarget {
             Self::Spec => dictionary::SPEC,
             Self::Expr => dictionary::EXPR,
             Self::Shell => dictionary::SHELL,
+            Self::Manifest => dictionary::MANIFEST,
         }
     }
 
@@ -55,6 +61,7 @@ impl FuzzTarget {
             Self::Spec => spec::check(bytes),
             Self::Expr => expr::check(&String::from_utf8_lossy(bytes)),
             Self::Shell => shell::check(&String::from_utf8_lossy(bytes)),
+            Self::Manifest => manifest::check(bytes),
         }
     }
 }

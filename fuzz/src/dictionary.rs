@@ -319,3 +319,20 @@ pub(crate) const SHELL: &[&str] = &[
     "?(",
     "=~ ",
 ];
+
+/// For manifests: names that are special, and the beginnings of entries.
+pub(crate) const MANIFEST: &[&str] = &[
+    "..",
+    "../",
+    "./",
+    "/",
+    "//",
+    "\\",
+    "\0",
+    "\n",
+    "a/",
+    "\u{1}\0a\0",
+    "\u{3}\0a/b\0",
+    "\u{1}\0l\u{3}\u{2}\0..",
+    "windlass manifest 1\n",
+];
