@@ -1,6 +1,5 @@
 //! `windlass store`
 
-use super::store_check::{StoreCheckArgs, run_check};
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output;
@@ -10,15 +9,14 @@ use crate::embedded::{
     CondemnError, StoreAddress, TransferError, TransferTotals, condemn, transfer,
 };
 
-/// Copy or check a store, or condemn a run in it
+/// Copy a store, or condemn a run in it
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
 Examples:
   windlass store copy sqlite:.windlass postgres://windlass@db.example/windlass
   windlass store copy postgres://windlass@db.example/windlass sqlite:backup
-  windlass store condemn 1k2v5c3xhq --store postgres://windlass@db.example/windlass
-  windlass store check")]
+  windlass store condemn 1k2v5c3xhq --store postgres://windlass@db.example/windlass")]
 pub(crate) struct StoreArgs {
     #[command(subcommand)]
     command: StoreCommand,
@@ -28,7 +26,6 @@ pub(crate) struct StoreArgs {
 enum StoreCommand {
     Copy(StoreCopyArgs),
     Condemn(StoreCondemnArgs),
-    Check(StoreCheckArgs),
 }
 
 /// Fail a run that prevents a store from starting; stop its controllers first
@@ -67,7 +64,6 @@ pub(crate) fn run(args: &StoreArgs, context: &CommandContext) -> Result<u8, CliE
     match &args.command {
         StoreCommand::Copy(args) => run_copy(args, context),
         StoreCommand::Condemn(args) => run_condemn(args, context),
-        StoreCommand::Check(args) => run_check(args, context),
     }
 }
 

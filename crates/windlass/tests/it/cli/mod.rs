@@ -11,6 +11,5 @@ mod init;
 mod plan;
 mod schema;
 mod ship;
-mod store_check;
 mod usage;
 mod validate;
