@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_controller::NodeHandle;
-use windlass_core::engine::{RunOptions, SubmitRun, UnplaceablePolicy};
+use windlass_core::engine::{RunOptions, RunOwner, SubmitRun, UnplaceablePolicy};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::plan::Plan;
 use windlass_core::requirement::{Labels, WorkerScope};
@@ -126,11 +126,15 @@ impl<'a> Runner<'a> {
         let before = hooks.before_run(&self.pipeline.name).await;
         before.map_err(|error| RunError::Hook(error.to_failure().to_string()))?;
         let run = new_run_id(system_now());
-        let submit = SubmitRun { run, plan: Arc::new(expanded.plan), options, reused: Vec::new() };
         let mut station =
             EmbeddedNode::start_leader(&stores, LeaderOptions::exclusive(WORKER)).await?;
         let handle = station.handle().clone();
-        station.start_worker(self.worker_options(&stores, &handle)).await?;
+        let incarnation = station.start_worker(self.worker_options(&stores, &handle)).await?;
+        // The run is interrupted when this process is gone, and holds nothing in its stores then.
+        let worker = LocalWorkerPlace::Exclusive.worker();
+        let owner = Some(RunOwner { worker, incarnation, shares: false });
+        let options = RunOptions { owner, ..options };
+        let submit = SubmitRun { run, plan: Arc::new(expanded.plan), options, reused: Vec::new() };
         let ran = tokio::select! {
             ran = follow(&handle, &stores, submit) => ran,
             failed = station.wait_for_failure() => Err(failed.into()),

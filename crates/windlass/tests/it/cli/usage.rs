@@ -27,7 +27,7 @@ fn help_is_short_and_grouped() {
       watch        Follow a run of another process until it ends
 
     Look:
-      runs         List runs, newest first
+      runs         List runs: interrupted ones first, then newest first
       show         Show the result of a run
       logs         Print the output of a run's steps
       why          Explain why a step is waiting, skipped or failed

@@ -28,7 +28,8 @@ fn each_exit_code_is_reached_by_a_run() {
     );
     let running = sleeping.start("run");
     sleeping.until_lines("trace", 1);
-    assert_eq!(sleeping.run("run").code, Some(5));
+    sleeping.file("taken", "a file, where the store should be");
+    assert_eq!(sleeping.run("run --store taken").code, Some(5));
     sleeping.data("cancel latest");
     assert_eq!(running.ended().code, Some(6));
     let running = sleeping.start("run");

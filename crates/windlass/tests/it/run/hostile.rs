@@ -166,7 +166,8 @@ steps:
         }
     }
     assert_eq!(project.read("precious").len(), 100_000);
-    let scratch = fs::read_dir(project.path().join(".windlass/scratch")).expect("it is there");
+    let scratch =
+        fs::read_dir(project.path().join(".windlass/workers/1/scratch")).expect("it is there");
     let left: Vec<PathBuf> = scratch.flatten().map(|entry| entry.path()).collect();
     let kept = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "summary");
     assert!(left.iter().all(kept), "{left:?}");

@@ -27,7 +27,12 @@ steps:
 
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).expect("it is there").flatten().map(|entry| entry.path()) {
-        if path.is_dir() { files_below(&path, found) } else { found.push(path) }
+        if path.is_dir() {
+            files_below(&path, found);
+        } else if path.is_file() {
+            // Sockets have no content.
+            found.push(path);
+        }
     }
 }
 
