@@ -28,8 +28,8 @@ pub use executor::{
 };
 pub use platform::hide_memory;
 pub use state_directory::{
-    ClusterMembership, GuardLock, GuardLockHold, GuardLockIdentity, StateDirectory,
-    StateDirectoryError, WorkerIncarnations,
+    ClusterMembership, GuardLock, GuardLockIdentity, StateDirectory, StateDirectoryError,
+    WorkerIncarnations,
 };
 pub use windlass_core::session::PeerWorkers;
 pub use windlass_net::clock::ProcessClock;

@@ -1,25 +1,23 @@
 //! The place of one process among those that share the stores in a folder.
 //!
 //! ```text
-//!  STORE/workers/1/guard.lock   held by the process in this slot, and by its guard until nothing of any step is left
-//!                 /process.lock held by the process alone: when it is free, the guard is about to end the steps
+//!  STORE/workers/1/guard.lock   held by the guard of the process in this slot until nothing of any command is left
+//!                 /process.lock held by the process: when it is free, the guard is about to end the commands
 //!                 /lives        the numbers of the incarnations of the worker in this slot
 //!                 /scratch/     files of its running steps
 //! ```
 //!
-//! A process takes the first free slot. The slot is the identity of its worker, so the next process in it proves by the
+//! A process takes the first slot of which both locks are free. The slot is the identity of its worker, so the next process in it proves by the
 //! lock that nothing of the last one is left.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::id::WorkerId;
 use windlass_net::files::{durable_folder, private_files};
-use windlass_worker::{
-    GuardLock, GuardLockHold, GuardLockIdentity, StateDirectoryError, WorkerIncarnations,
-};
+use windlass_worker::{GuardLock, GuardLockIdentity, StateDirectoryError, WorkerIncarnations};
 
 /// Processes that can share a folder. Each leads or follows the journal, so many more would wait for each other.
 const SLOTS_MAX: u64 = 1_024;
@@ -35,7 +33,7 @@ pub struct WorkerSlot {
     number: u64,
     folder: PathBuf,
     identity: GuardLockIdentity,
-    _hold: GuardLockHold,
+    /// Held until the process ends.
     _process: File,
 }
 
@@ -46,21 +44,24 @@ impl WorkerSlot {
             let folder = slot_folder(store, WorkerId(number));
             durable_folder::create_durably(&folder)?;
             let Some((lock, identity)) = GuardLock::try_take(&folder)? else { continue };
-            let (hold, process) = (lock.hold()?, hold_process_lock(&folder)?);
-            return Ok((Self { number, folder, identity, _hold: hold, _process: process }, lock));
+            let Some(process) = take_process_lock(&folder)? else { continue };
+            return Ok((Self { number, folder, identity, _process: process }, lock));
         }
         Err(io::Error::other(format!("{SLOTS_MAX} processes use this folder, which is the limit")))
     }
 
     /// Whether the process and the guard of a worker have ended.
     pub fn is_free(store: &Path, worker: WorkerId) -> io::Result<bool> {
-        GuardLock::is_free(&slot_folder(store, worker))
+        let guard_ended = GuardLock::is_free(&slot_folder(store, worker))?;
+        Ok(guard_ended && Self::has_lost_its_process(store, worker))
     }
 
     /// Whether the process of a worker has ended. Its guard may not have ended the steps yet.
     pub fn has_lost_its_process(store: &Path, worker: WorkerId) -> bool {
-        let file = File::open(slot_folder(store, worker).join(PROCESS_LOCK));
-        file.is_ok_and(|file| file.try_lock_shared().is_ok())
+        match File::open(slot_folder(store, worker).join(PROCESS_LOCK)) {
+            Ok(file) => file.try_lock_shared().is_ok(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
     }
 
     /// The id of its worker.
@@ -87,12 +88,15 @@ impl WorkerSlot {
     }
 }
 
-/// Holds the lock of the process in a slot, which nothing else holds for longer than a look.
-fn hold_process_lock(folder: &Path) -> io::Result<File> {
+/// Takes the lock of the process in a slot; `None` if another process holds it.
+fn take_process_lock(folder: &Path) -> io::Result<Option<File>> {
     let mut options = private_files::open_options();
     let file = options.create(true).truncate(false).write(true).open(folder.join(PROCESS_LOCK))?;
-    file.lock()?;
-    Ok(file)
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 fn slot_folder(store: &Path, worker: WorkerId) -> PathBuf {

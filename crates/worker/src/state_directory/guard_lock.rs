@@ -47,10 +47,6 @@ pub struct GuardLock {
     other: File,
 }
 
-/// Keeps a guard lock held until it is dropped, or this process ends.
-#[derive(Debug)]
-pub struct GuardLockHold(#[expect(dead_code, reason = "an open file holds the lock")] File);
-
 impl GuardLock {
     /// Takes the lock in this directory, unless it is held.
     pub fn try_take(folder: &Path) -> io::Result<Option<(Self, GuardLockIdentity)>> {
@@ -99,11 +95,6 @@ impl GuardLock {
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         }
-    }
-
-    /// Holds the lock in this process too, beside the guard that gets it.
-    pub fn hold(&self) -> io::Result<GuardLockHold> {
-        Ok(GuardLockHold(self.held.try_clone()?))
     }
 
     /// Returns two descriptions of the file. The lock is held while any process has the first one; the second one shows

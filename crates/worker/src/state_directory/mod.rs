@@ -24,6 +24,6 @@ mod membership;
 mod tests;
 
 pub use directory::{StateDirectory, StateDirectoryError};
-pub use guard_lock::{GuardLock, GuardLockHold, GuardLockIdentity};
+pub use guard_lock::{GuardLock, GuardLockIdentity};
 pub use incarnations::WorkerIncarnations;
 pub use membership::ClusterMembership;
