@@ -50,7 +50,7 @@ pub(super) async fn begin_run(
         return resume(order, stores, handle, owner).await;
     };
     if replaces.is_none() {
-        note_interrupted(order, stores, plan.pipeline()).await?;
+        note_interrupted(order, (stores, handle), plan.pipeline()).await?;
     }
     let followed = submit(order, handle, owner).await?;
     if let Some(run) = replaces {

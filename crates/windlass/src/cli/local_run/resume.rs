@@ -3,10 +3,12 @@
 use windlass_controller::NodeHandle;
 use windlass_core::engine::RunOwner;
 use windlass_core::id::RunId;
+use windlass_core::maintenance::{RESUMABLE_AGE, RESUMABLE_RUNS_MAX, resumable_runs};
 use windlass_core::outcome::RunStatus;
 use windlass_core::plan::Plan;
 use windlass_core::summary::RunSummary;
-use windlass_store::archive::RunQuery;
+use windlass_core::time::Span;
+use windlass_store::archive::{PAGE_MAX, RunQuery};
 
 use super::begin_run::{BegunRun, FollowedRun, until_answered};
 use super::missing_secrets::refuse_missing_of_rest;
@@ -14,23 +16,46 @@ use super::options::{LocalRunKind, LocalRunOptions};
 use crate::cli::error::CliError;
 use crate::cli::output::ColorRole;
 use crate::cli::{exit, output, run_watch};
-use crate::embedded::{InterruptedRun, StoreReader, Stores, WorkerSlot, until_at_rest};
+use crate::embedded::{InterruptedRun, StoreReader, Stores, WorkerSlot, system_now, until_at_rest};
 
 /// Tells how to resume the newest interrupted run of a pipeline, whose new run is about to start.
 pub(super) async fn note_interrupted(
     order: &LocalRunOptions,
-    stores: &Stores,
+    (stores, handle): (&Stores, &NodeHandle),
     pipeline: &str,
 ) -> Result<(), CliError> {
+    // A start that has nothing to tell does not read the journal a second time.
+    let Some(run) = find_interrupted(stores, handle, pipeline).await? else { return Ok(()) };
+    let Some(resume) = order.hints.resume(run) else { return Ok(()) };
     let records = StoreReader::read(stores.clone()).await?;
-    let Some(summary) = newest_interrupted(&records, Some(pipeline)).await? else { return Ok(()) };
-    let Some(resume) = order.hints.resume(summary.run()) else { return Ok(()) };
+    let Some(summary) = records.summary(run).await? else { return Ok(()) };
     let tally = summary.status_counts();
     let so_far = format!("{} of {} steps had ended", tally.ended(), tally.total());
-    let what = format!("run {} of this pipeline was interrupted: {so_far}", summary.run());
+    let what = format!("run {run} of this pipeline was interrupted: {so_far}");
     let label = order.look.paint(ColorRole::Quiet, "note:");
     output::print_message(&format!("{label} {what}; `{resume}` continues it"));
     Ok(())
+}
+
+/// The newest interrupted run of a pipeline, in the view of the node or in the archive.
+async fn find_interrupted(
+    stores: &Stores,
+    handle: &NodeHandle,
+    pipeline: &str,
+) -> Result<Option<RunId>, CliError> {
+    let query = RunQuery {
+        most: 1,
+        pipeline: Some(pipeline.to_owned()),
+        status: Some(RunStatus::Interrupted),
+        ..RunQuery::default()
+    };
+    let sealed = stores.archive.runs(query).await?.first().map(|record| record.run);
+    Ok(handle.views().look(|view| {
+        let open = view.engine.runs().filter(|run| run.pipeline() == pipeline);
+        let open = open.filter(|run| run.status == RunStatus::Interrupted).map(|run| run.id).max();
+        // A run that was resumed is open again.
+        open.or_else(|| sealed.filter(|run| view.engine.run_status(*run).is_none()))
+    }))
 }
 
 /// Resumes the run, unless it has ended or belongs to a process that lives.
@@ -57,6 +82,7 @@ pub(super) async fn resume(
     until_at_rest(handle, run).await;
     let found = InterruptedRun::read(stores, run).await?;
     let Some(interrupted) = found else { return not_interrupted(order, stores, run).await };
+    refuse_expired(stores, run).await?;
     refuse_missing_of_rest(order, &interrupted.summary)?;
     tell_changes(order, &interrupted.summary, plan.as_deref());
     let resumed = until_answered(|| interrupted.resume(handle, owner)).await;
@@ -64,6 +90,26 @@ pub(super) async fn resume(
     let records = StoreReader::read(stores.clone()).await?;
     let summary = records.summary(run).await?.ok_or_else(|| no_such_run(run))?;
     Ok(BegunRun::Followed(Box::new(FollowedRun { summary, from: records.position })))
+}
+
+/// Refuses to resume a run that was interrupted too long ago, or before too many others.
+async fn refuse_expired(stores: &Stores, run: RunId) -> Result<(), CliError> {
+    let records = StoreReader::read(stores.clone()).await?;
+    let status = Some(RunStatus::Interrupted);
+    let query = RunQuery { most: PAGE_MAX, status, ..RunQuery::default() };
+    let sealed = records.sealed_runs(query).await?;
+    let sealed = sealed.iter().map(|record| (record.ended_at, record.run));
+    let open = records.open().filter(|summary| summary.status() == RunStatus::Interrupted);
+    let open = open.map(|summary| (summary.last_event_at(), summary.run()));
+    if resumable_runs(open.chain(sealed), system_now()).contains(&run) {
+        return Ok(());
+    }
+    let days = RESUMABLE_AGE.as_millis() / Span::hours(24).as_millis();
+    let what = format!(
+        "run {run} cannot be resumed any more: only the newest {RESUMABLE_RUNS_MAX} interrupted runs can, for {days} days"
+    );
+    let hint = format!("`windlass rerun {run} --failed` runs its remaining steps as a new run");
+    Err(CliError::usage(what).hint(hint))
 }
 
 /// The newest run whose process has ended, while its guard still ends the steps: it is interrupted in a moment.

@@ -176,6 +176,28 @@ fn cancel_and_rerun_end_an_interrupted_run_and_nothing_else_does() {
 }
 
 #[test]
+fn twenty_interrupted_runs_can_be_resumed_and_older_ones_run_again() {
+    let project = two(GATED);
+    let mut runs = Vec::new();
+    for _ in 0..21 {
+        let ann = begin(&project, "ann");
+        runs.push(project.show()["id"].as_str().expect("it has an id").to_owned());
+        ann.signal(Signal::KILL);
+        assert_eq!(ann.ended().code, None);
+        std::fs::remove_file(project.path().join("ann.trace")).expect("it is there");
+    }
+    project.file("ann.go", "");
+    project.file("bob.go", "");
+    assert_eq!(project.run("run bob.yml").code, Some(0), "it records the last interruption");
+    let oldest = project.run(&format!("run --resume={}", runs[0]));
+    oldest.expect_error(2, "cannot be resumed any more");
+    let again = project.pasted(&oldest.err, "`windlass rerun");
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let next = project.run(&format!("run --resume={}", runs[1]));
+    assert_eq!(next.code, Some(0), "{next:?}");
+}
+
+#[test]
 fn commands_reach_a_run_of_any_process() {
     let project = two(GATED);
     let _ann = begin(&project, "ann");
