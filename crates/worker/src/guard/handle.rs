@@ -119,7 +119,7 @@ impl GuardHandle {
         Ok(Self { orders, over, pid, mark, judged: Arc::default() })
     }
 
-    /// Starts a step. A start that fails is reported as its [`StepExit`].
+    /// Starts a step. A start that fails is reported as its [`StepExit`](super::StepExit).
     pub async fn spawn(&self, spawn: SpawnRequest) -> Result<GuardedStep, GuardLost> {
         let (sender, state) = watch::channel(GuardedStepState::default());
         let fence = spawn.fence;
