@@ -166,8 +166,8 @@ fn growth(short: &ContestResult, long: &ContestResult) -> TableRow {
     }
 }
 
-/// Milliseconds that a run of one step takes beyond its command: in a store of its own, and beside 20,000 steps of runs
-/// that have just ended.
+/// Milliseconds that a run of one step takes beyond its command: in a store of its own, beside 20,000 steps of runs that
+/// have just ended, and in a folder that another process leads.
 fn starts(scratch: &ScratchFolder) -> Vec<TableRow> {
     let folder = scratch.empty("starts");
     fs::create_dir(&folder).expect("there is room for a folder");
@@ -194,17 +194,7 @@ fn starts(scratch: &ScratchFolder) -> Vec<TableRow> {
             before();
             took.push((run("one.yml"), bare()));
         }
-        let (runs, bares): (Vec<_>, Vec<_>) = took.into_iter().unzip();
-        let (runs, bares) = (RepeatTimes::of(runs), RepeatTimes::of(bares));
-        let millis = |run: Duration, bare: Duration| run.saturating_sub(bare).as_secs_f64() * 1e3;
-        TableRow {
-            name: name.to_owned(),
-            best: millis(runs.best, bares.best),
-            median: millis(runs.median, bares.median),
-            unit: "ms",
-            detail: format!("`true` alone {:.2} ms", bares.median.as_secs_f64() * 1e3),
-            target: RowTarget::AtMost(15.0),
-        }
+        extra_time(name, took)
     };
     let nothing = || {};
     let two_runs = || {
@@ -212,10 +202,45 @@ fn starts(scratch: &ScratchFolder) -> Vec<TableRow> {
         run("many.yml");
         run("many.yml");
     };
-    vec![
+    let mut rows = vec![
         beyond("run: one step, beyond its command", &nothing),
         beyond("run: one step, beside 20,000 of runs just ended", &two_runs),
-    ]
+    ];
+    drop(fs::remove_dir_all(folder.join(".windlass")));
+    write("long.yml", pipeline(&flat(1), "run: echo > leads; sleep 1000"));
+    let mut leading = leading_process(&folder);
+    rows.push(beyond("run: one step, beside a process that leads", &nothing));
+    // Its guard ends the step.
+    drop(leading.kill());
+    drop(leading.wait());
+    rows
+}
+
+/// The milliseconds that runs took beyond their commands.
+fn extra_time(name: &str, took: Vec<(Duration, Duration)>) -> TableRow {
+    let (runs, bares): (Vec<_>, Vec<_>) = took.into_iter().unzip();
+    let (runs, bares) = (RepeatTimes::of(runs), RepeatTimes::of(bares));
+    let millis = |run: Duration, bare: Duration| run.saturating_sub(bare).as_secs_f64() * 1e3;
+    TableRow {
+        name: name.to_owned(),
+        best: millis(runs.best, bares.best),
+        median: millis(runs.median, bares.median),
+        unit: "ms",
+        detail: format!("`true` alone {:.2} ms", bares.median.as_secs_f64() * 1e3),
+        target: RowTarget::AtMost(15.0),
+    }
+}
+
+/// A process whose run leads the folder until it is killed.
+#[expect(clippy::disallowed_methods, reason = "nothing tells when a process has begun to lead")]
+fn leading_process(folder: &Path) -> Child {
+    let child = quiet(Command::new(windlass()).args(["run", "long.yml"]), folder);
+    let began = now();
+    while !folder.join("leads").exists() {
+        assert!(began.elapsed() < WAIT_MAX, "the process that leads has not begun");
+        std::thread::sleep(LOOK_EVERY);
+    }
+    child
 }
 
 /// The peak memory of a run of 10,000 processes.
