@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use crate::engine::apply::ApplyError;
 use crate::engine::event::{self, CancelReason, Event, StepFollowUp};
 use crate::engine::state::engine::{DeferredWork, Engine};
-use crate::engine::state::run::{Run, RunForm, RunOrigin, RunPresence};
+use crate::engine::state::run::{Run, RunEntry, RunForm, RunPresence};
 use crate::id::{Fence, RunId, StepIx};
 use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
 use crate::slab::RunIx;
@@ -157,7 +157,7 @@ impl Engine {
         let event::RunResumed { run: id, plan, options, progress } = event;
         self.take_interrupted_run(*id);
         let run = Run::new((*id, self.runs_seen), plan.clone(), *options, self.now);
-        let (origin, submitted_at) = (RunOrigin::Resumed, progress.submitted_at);
+        let (origin, submitted_at) = (RunEntry::Resumed, progress.submitted_at);
         let run_ix = self.list_condemned_run(Run { submitted_at, origin, ..run });
         for step in &progress.steps {
             self.fences = self.fences.max(step.fence.count());

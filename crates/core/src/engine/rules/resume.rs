@@ -10,7 +10,7 @@ use crate::engine::config::REUSED_BYTES_MAX;
 use crate::engine::event::{self, RunProgress, StepBlocker, StepProgress};
 use crate::engine::request::{RequestDenial, ResumeRun, SubmitWarning};
 use crate::engine::state::engine::Engine;
-use crate::engine::state::run::RunOrigin;
+use crate::engine::state::run::RunEntry;
 use crate::outcome::{RunStatus, StepStatus};
 use crate::plan::Plan;
 use crate::slab::RunIx;
@@ -50,7 +50,7 @@ impl Engine {
     fn is_resumed_as(&self, run_ix: RunIx, resume: &ResumeRun) -> bool {
         let run = &self.runs[run_ix];
         let active = matches!(run.status, RunStatus::Running | RunStatus::Cancelling);
-        active && run.origin == RunOrigin::Resumed && run.options.owner == resume.options.owner
+        active && run.origin == RunEntry::Resumed && run.options.owner == resume.options.owner
     }
 
     fn progress_in_engine(

@@ -159,7 +159,7 @@ pub(crate) enum RunForm {
 
 /// How a run came into the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum RunOrigin {
+pub(crate) enum RunEntry {
     /// It was submitted.
     Submitted,
     /// It was interrupted before, and resumed.
@@ -203,7 +203,7 @@ pub(crate) struct Run {
     /// Whether a step was ended because a newer run superseded it.
     pub(crate) superseded: bool,
     pub(crate) cancel: Option<(CancelLevel, CancelReason)>,
-    pub(crate) origin: RunOrigin,
+    pub(crate) origin: RunEntry,
     /// When the run was submitted, or resumed last.
     pub(crate) active_since: Time,
     /// When the run was interrupted last.
@@ -253,7 +253,7 @@ impl Run {
             withheld: 0,
             superseded: false,
             cancel: None,
-            origin: RunOrigin::Submitted,
+            origin: RunEntry::Submitted,
             active_since: now,
             interrupted_at: now,
             stop_cursor: None,
@@ -267,7 +267,7 @@ impl Run {
     /// others is left to the caller.
     pub(crate) fn restored(self, progress: &RunProgress) -> Result<Self, IllegalStepChange> {
         let mut run = Self {
-            origin: RunOrigin::Resumed,
+            origin: RunEntry::Resumed,
             submitted_at: progress.submitted_at,
             failed: progress.failed,
             superseded: progress.superseded,
