@@ -3,7 +3,7 @@
 use windlass_core::engine::{AncestorStep, ParentStep, RunOwner, StepProgress, event};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::outcome::{RunStatus, StepStatus};
-use windlass_core::time::Time;
+use windlass_core::time::{Span, Time};
 
 use super::state::{BrokenRule, SimWitness, require};
 
@@ -95,10 +95,15 @@ impl SimWitness {
             format!("run {} is {} and is resumed", event.run, book.status)
         })?;
         let fresh = |step| StepProgress::fresh(step);
+        // Back-offs that were over when the run was interrupted, and had not been ended yet.
+        let mut over = Vec::new();
         for step in book.plan.nodes().filter(|node| book.plan.has_step(*node)) {
             let known = event.progress.steps.iter().find(|it| it.step == step).cloned();
             let (told, state) = (known.unwrap_or_else(|| fresh(step)), book.step(step));
             let open = !state.status.is_terminal() && told.status == StepStatus::Waiting;
+            if open && state.backing_off && told.backoff == Span::ZERO {
+                over.push(step);
+            }
             let same = open || told.status == state.status;
             let attempt = state.status.is_terminal() || told.attempt == state.attempt;
             require(same && attempt, "I27 resumption", || {
@@ -112,6 +117,9 @@ impl SimWitness {
         book.options = event.options;
         for step in book.steps.iter_mut().filter(|step| !step.status.is_terminal()) {
             (step.since, step.passed) = (at, 0);
+        }
+        for step in over {
+            book.steps[step.0 as usize].backing_off = false;
         }
         self.sealed.remove(&event.run);
         Ok(())
