@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use windlass_controller::{EngineView, NodeHandle};
-use windlass_core::engine::{EngineCall, WorkerStatus};
+use windlass_core::engine::{EngineCall, RunOwner, WorkerStatus};
 use windlass_core::id::{Fence, Incarnation, RunId, WorkerId};
 use windlass_core::session::WorkerLocality;
 use windlass_net::shutdown::ShutdownReceiver;
@@ -83,7 +83,10 @@ impl OwnerWatch {
         let (runs, started) = self.handle.views().look(|view| {
             let leases = view.engine.leases().filter(|lease| lease.worker == worker.id);
             let started: Vec<Fence> = leases.map(|lease| lease.fence).collect();
-            (runs_of(view, worker.id), started)
+            (
+                runs_of(view, |it| (it.worker, it.incarnation) == (worker.id, worker.incarnation)),
+                started,
+            )
         });
         for run in runs {
             if kill_strays(&format!("WINDLASS_RUN={run}")).await.is_err() {
@@ -97,9 +100,10 @@ impl OwnerWatch {
     }
 }
 
-/// The runs of a worker's process that have not ended.
-pub(crate) fn runs_of(view: &EngineView, worker: WorkerId) -> Vec<RunId> {
+/// The runs of these owners that have not ended. A slot may have another process by now: its runs are not those of an
+/// earlier incarnation.
+pub(crate) fn runs_of(view: &EngineView, is_owner: impl Fn(RunOwner) -> bool) -> Vec<RunId> {
     let open = view.engine.runs().filter(|run| !run.status.is_at_rest());
-    let owned = open.filter(|run| run.owner.is_some_and(|owner| owner.worker == worker));
+    let owned = open.filter(|run| run.owner.is_some_and(&is_owner));
     owned.map(|run| run.id).collect()
 }

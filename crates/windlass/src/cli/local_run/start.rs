@@ -281,7 +281,7 @@ impl RunningTracer {
 
 /// Kills what an earlier process in this slot left alive. Its guard was killed too, or its steps would be gone.
 async fn kill_strays_of_slot(node: &EmbeddedNode, worker: WorkerId) -> Result<(), CliError> {
-    let runs = node.handle().views().look(|view| runs_of(view, worker));
+    let runs = node.handle().views().look(|view| runs_of(view, |owner| owner.worker == worker));
     for run in runs {
         kill_strays(&format!("WINDLASS_RUN={run}")).await.map_err(|error| {
             CliError::unreachable(format!(
