@@ -15,6 +15,7 @@ pub mod environment;
 pub mod event_batch;
 pub mod expand;
 pub mod expr;
+pub mod files;
 pub mod id;
 pub mod idempotency;
 pub mod instance;
