@@ -17,6 +17,9 @@ const ALTERNATIVES_MAX: usize = 64;
 /// Maximum bytes of a pattern.
 const PATTERN_BYTES_MAX: usize = 1024;
 
+/// A name that only those patterns match that match every name.
+const ANY_NAME: &str = "";
+
 /// A list of patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathPatterns {
@@ -94,9 +97,13 @@ impl PathPatterns {
 
     /// Returns whether a path below this folder can be selected. The root has the empty path.
     pub fn can_select_below(&self, folder: &str) -> bool {
-        let names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
-        let mut including = self.rules.iter().filter(|rule| !rule.excludes);
-        including.any(|rule| rule.can_match_below(&names))
+        let mut names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
+        // Patterns before the last one that takes out the whole folder select nothing in it.
+        names.push(ANY_NAME);
+        let last = self.rules.iter().rposition(|rule| rule.excludes && rule.matches(&names));
+        names.pop();
+        let mut rules = self.rules[last.map_or(0, |at| at + 1)..].iter();
+        rules.any(|rule| !rule.excludes && rule.can_match_below(&names))
     }
 
     /// Returns whether there is no pattern.
@@ -343,6 +350,20 @@ mod tests {
         }
         assert!(patterns.can_select_below("lib/any/where"));
         assert!(!patterns.can_select_below("src/a/other"));
+    }
+
+    #[test]
+    fn folder_that_is_taken_out_as_a_whole_is_not_entered() {
+        for excluded in ["!**/out", "!**/out/**", "!a/*", "!a"] {
+            let patterns = PathPatterns::parse(&["**", excluded]).expect("valid");
+            assert!(!patterns.can_select_below("a/out"), "{excluded}");
+            assert!(patterns.can_select_below("b"), "{excluded}");
+        }
+        let patterns = PathPatterns::parse(&["**", "!out", "out/keep/*"]).expect("valid");
+        assert!(patterns.can_select_below("out") && patterns.can_select_below("out/keep"));
+        assert!(!patterns.can_select_below("out/other"));
+        let some = PathPatterns::parse(&["**", "!out/?*", "!out/*.o"]).expect("valid");
+        assert!(some.can_select_below("out"), "a name of no character is none, but it is safe");
     }
 
     #[test]

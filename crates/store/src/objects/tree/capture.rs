@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use windlass_core::manifest::{EntryKind, Manifest, ManifestEntry, ManifestError, ManifestPath};
+use windlass_core::manifest::{EntryKind, Manifest, ManifestEntry};
 use windlass_core::object::ObjectId;
 use windlass_core::time::Time;
 
-use super::folder_handle::{FolderHandle, FoundKind, join};
+use super::found_tree::{FoundTree, find_tree};
 use super::hashing::{HashedFile, hash_files};
-use super::stat_cache::{FileStamp, KnownFile, StatCache};
+use super::selection::TreeSelection;
+use super::stat_cache::{KnownFile, StatCache};
 use super::tree_error::TreeError;
-use super::walk::{FoundFolders, walk};
 
 /// A captured folder.
 #[derive(Debug)]
@@ -23,10 +23,7 @@ pub struct CapturedTree {
     pub hashed: usize,
 }
 
-/// The placeholder of an object that is not known yet.
-const UNKNOWN: ObjectId = ObjectId::new([0; ObjectId::BYTES]);
-
-/// Captures a folder. Files that are in the cache unchanged are not read. `now` is the time of this machine.
+/// Captures everything in a folder. Files that are in the cache unchanged are not read. `now` is the time of this machine.
 ///
 /// The capture is not a snapshot: a file that changes while it is read is an error, but two files can be from different
 /// moments.
@@ -35,47 +32,29 @@ pub fn capture_tree(
     cache: &StatCache,
     now: Time,
 ) -> Result<CapturedTree, TreeError> {
-    let root = FolderHandle::open_root(folder)?;
-    let found = walk(&root)?;
-    let mut list = EntryList::default();
-    list.add_folder("", &found)?;
-    let hashed = list.hash(&root, cache)?;
-    list.conclude(now, hashed)
+    capture_selected(folder, TreeSelection::All, cache, now)
 }
 
-/// The entries in order, and the stamps of the files among them.
-#[derive(Debug, Default)]
-struct EntryList {
-    entries: Vec<ManifestEntry>,
-    files: Vec<(usize, FileStamp)>,
+/// Captures the selected files of a folder, as [`capture_tree`]. A name that no manifest has, a device, or a link that leads
+/// out of the folder is an error only if it is selected.
+pub fn capture_selected(
+    folder: &Path,
+    selection: TreeSelection<'_>,
+    cache: &StatCache,
+    now: Time,
+) -> Result<CapturedTree, TreeError> {
+    find_tree(folder, selection)?.capture(cache, now)
 }
 
-impl EntryList {
-    /// Adds the content of a folder. The depth of folders is bounded by the walk.
-    fn add_folder(&mut self, folder: &str, found: &FoundFolders) -> Result<(), TreeError> {
-        for entry in found.get(folder).into_iter().flatten() {
-            let text = join(folder, &entry.name);
-            let path = ManifestPath::parse(&text)
-                .map_err(|problem| ManifestError::Path { path: text.clone(), problem })?;
-            let kind = match &entry.kind {
-                FoundKind::Folder => EntryKind::Folder,
-                FoundKind::Symlink { target } => EntryKind::Symlink { target: (&**target).into() },
-                FoundKind::File { executable, stamp } => {
-                    self.files.push((self.entries.len(), *stamp));
-                    let (executable, size) = (*executable, stamp.size);
-                    EntryKind::File { executable, size, object: UNKNOWN }
-                }
-            };
-            self.entries.push(ManifestEntry { path, kind });
-            if entry.kind == FoundKind::Folder {
-                self.add_folder(&text, found)?;
-            }
-        }
-        Ok(())
+impl FoundTree {
+    /// Captures the files that were found, as [`capture_tree`].
+    pub fn capture(mut self, cache: &StatCache, now: Time) -> Result<CapturedTree, TreeError> {
+        let hashed = self.hash(cache)?;
+        self.conclude(now, hashed)
     }
 
     /// Finds the objects of all files, and returns the number of files that were read.
-    fn hash(&mut self, root: &FolderHandle, cache: &StatCache) -> Result<usize, TreeError> {
+    fn hash(&mut self, cache: &StatCache) -> Result<usize, TreeError> {
         let mut cursor = cache.cursor();
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for (at, (entry, stamp)) in self.files.iter().enumerate() {
@@ -90,7 +69,7 @@ impl EntryList {
                 }),
             }
         }
-        let hashes = hash_files(root, &unknown)?;
+        let hashes = hash_files(&self.root, &unknown)?;
         for (entry, object) in known {
             self.set_object(entry, object, None);
         }

@@ -5,11 +5,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat,
-    symlinkat,
-};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, symlinkat};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 use super::stat_cache::FileStamp;
 use super::tree_error::TreeError;
@@ -17,20 +15,6 @@ use super::tree_error::TreeError;
 /// An open folder.
 #[derive(Debug)]
 pub(super) struct FolderHandle(OwnedFd);
-
-/// An entry of a folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FoundEntry {
-    pub(super) name: String,
-    pub(super) kind: FoundKind,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum FoundKind {
-    Folder,
-    File { executable: bool, stamp: FileStamp },
-    Symlink { target: String },
-}
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::CLOEXEC);
 
@@ -54,7 +38,7 @@ impl FolderHandle {
     }
 
     /// Opens a folder in this one. `path` is for errors.
-    pub(super) fn open_folder(&self, name: &str, path: &str) -> Result<Self, TreeError> {
+    pub(super) fn open_folder(&self, name: impl Arg, path: &str) -> Result<Self, TreeError> {
         match openat(&self.0, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 Err(TreeError::NotAFolder { path: path.to_owned() })
@@ -90,53 +74,8 @@ impl FolderHandle {
         Ok(symlinkat(target, &self.0, name)?)
     }
 
-    /// Returns the entries of this folder, sorted by name. `path` is for errors.
-    pub(super) fn entries(&self, path: &str) -> Result<Vec<FoundEntry>, TreeError> {
-        let failed = |error| TreeError::system("list", path, error);
-        let mut entries = Vec::new();
-        for entry in Dir::read_from(&self.0).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let Ok(name) = entry.file_name().to_str() else {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                return Err(TreeError::NotUtf8 { folder: path.to_owned(), name });
-            };
-            if !matches!(name, "." | "..") {
-                entries.extend(self.entry(name, path)?);
-            }
-        }
-        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
-    }
-
-    /// Returns an entry; `None` if it was removed since it was listed.
-    fn entry(&self, name: &str, folder: &str) -> Result<Option<FoundEntry>, TreeError> {
-        let path = || join(folder, name);
-        let stat = match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => return Ok(None),
-            stat => stat.map_err(|error| TreeError::system("read", &path(), error))?,
-        };
-        let special = |kind| Err(TreeError::Special { path: path(), kind });
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => FoundKind::Folder,
-            FileType::RegularFile => {
-                FoundKind::File { executable: is_executable(&stat), stamp: stamp(&stat) }
-            }
-            FileType::Symlink => FoundKind::Symlink { target: self.target(name, &path())? },
-            FileType::Fifo => return special("a named pipe"),
-            FileType::Socket => return special("a socket"),
-            FileType::CharacterDevice | FileType::BlockDevice => return special("a device"),
-            FileType::Unknown => return special("of an unknown kind"),
-        };
-        Ok(Some(FoundEntry { name: name.to_owned(), kind }))
-    }
-
-    fn target(&self, name: &str, path: &str) -> Result<String, TreeError> {
-        let target = readlinkat(&self.0, name, Vec::new());
-        let target = target.map_err(|error| TreeError::system("read", path, error))?;
-        target.into_string().map_err(|_| {
-            let error = io::Error::other("its target is not UTF-8: make the link anew");
-            TreeError::system("read the link", path, error)
-        })
+    pub(super) fn fd(&self) -> &OwnedFd {
+        &self.0
     }
 }
 
@@ -152,11 +91,7 @@ pub(super) fn file_stamp(file: &File) -> io::Result<Option<FileStamp>> {
     Ok(is_file.then(|| stamp(&stat)))
 }
 
-fn is_executable(stat: &Stat) -> bool {
-    Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR)
-}
-
-fn stamp(stat: &Stat) -> FileStamp {
+pub(super) fn stamp(stat: &Stat) -> FileStamp {
     let nanos = |secs: i64, nanos: u64| {
         let nanos = i64::try_from(nanos).unwrap_or_default();
         secs.saturating_mul(1_000_000_000).saturating_add(nanos)

@@ -1,4 +1,4 @@
-//! The entries of a folder and of all folders below it, in parallel.
+//! The selected entries of a folder and of the folders below it, in parallel.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,9 @@ use std::thread;
 
 use windlass_core::manifest::{DEPTH_MAX, ENTRIES_MAX, ManifestError, PathProblem};
 
-use super::folder_handle::{FolderHandle, FoundEntry, FoundKind, join};
+use super::folder_handle::{FolderHandle, join};
+use super::listing::{FolderListing, FoundEntry, FoundKind};
+use super::selection::TreeSelection;
 use super::tree_error::TreeError;
 
 /// Maximum threads of a walk and of hashing.
@@ -32,12 +34,16 @@ struct WalkState {
 
 struct Walk<'a> {
     root: &'a FolderHandle,
+    selection: TreeSelection<'a>,
     state: Mutex<WalkState>,
     changed: Condvar,
 }
 
-/// Lists all folders. The first error ends the walk.
-pub(super) fn walk(root: &FolderHandle) -> Result<FoundFolders, TreeError> {
+/// Lists all folders in which a path can be selected. The first error ends the walk.
+pub(super) fn walk(
+    root: &FolderHandle,
+    selection: TreeSelection<'_>,
+) -> Result<FoundFolders, TreeError> {
     let state = WalkState {
         waiting: vec![String::new()],
         listed_now: 0,
@@ -45,7 +51,7 @@ pub(super) fn walk(root: &FolderHandle) -> Result<FoundFolders, TreeError> {
         entries: 0,
         failed: None,
     };
-    let walk = Walk { root, state: Mutex::new(state), changed: Condvar::new() };
+    let walk = Walk { root, selection, state: Mutex::new(state), changed: Condvar::new() };
     thread::scope(|scope| {
         for _ in 0..thread_count() {
             scope.spawn(|| walk.list_folders());
@@ -58,9 +64,14 @@ pub(super) fn walk(root: &FolderHandle) -> Result<FoundFolders, TreeError> {
 impl Walk<'_> {
     fn list_folders(&self) {
         while let Some(path) = self.next_folder() {
-            let listed = self.root.open_below(&path).and_then(|folder| folder.entries(&path));
+            let listed = self.list_folder(&path);
             self.add(path, listed);
         }
+    }
+
+    fn list_folder(&self, path: &str) -> Result<Vec<FoundEntry>, TreeError> {
+        let folder = self.root.open_below(path)?;
+        FolderListing { folder: &folder, path, selection: self.selection }.entries()
     }
 
     /// Returns a folder to list; `None` when all are listed.
@@ -83,8 +94,8 @@ impl Walk<'_> {
 
     fn add(&self, path: String, listed: Result<Vec<FoundEntry>, TreeError>) {
         let folders = |entries: &[FoundEntry]| -> Vec<String> {
-            let folders = entries.iter().filter(|entry| entry.kind == FoundKind::Folder);
-            folders.map(|entry| join(&path, &entry.name)).collect()
+            let is_entered = |it: &&FoundEntry| matches!(it.kind, FoundKind::Folder { choice } if choice.takes_below());
+            entries.iter().filter(is_entered).map(|entry| join(&path, &entry.name)).collect()
         };
         // The manifest would refuse it too, but only after an endless walk.
         let too_deep = path.matches('/').count() >= DEPTH_MAX;

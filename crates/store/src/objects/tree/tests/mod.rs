@@ -3,4 +3,5 @@
 mod attacks;
 mod fixtures;
 mod round_trip;
+mod selections;
 mod unchanged;
