@@ -68,15 +68,15 @@ enum DecisionWatch {
 
 impl EngineFleet {
     /// An engine that leads, with all its workers registered.
-    pub(crate) fn new(crew: &FleetWorkers) -> Self {
-        Self::watched(crew, DecisionWatch::Nothing)
+    pub(crate) fn new(fleet_workers: &FleetWorkers) -> Self {
+        Self::watched(fleet_workers, DecisionWatch::Nothing)
     }
 
-    fn watched(crew: &FleetWorkers, watch: DecisionWatch) -> Self {
+    fn watched(fleet_workers: &FleetWorkers, watch: DecisionWatch) -> Self {
         let mut fleet = Self {
             engine: Engine::new(EngineConfig::default()),
             workers: Vec::new(),
-            slots: crew.slots,
+            slots: fleet_workers.slots,
             now: BEGINNING,
             exchanges: 0,
             watch,
@@ -89,7 +89,7 @@ impl EngineFleet {
             history: StoreHistory::Unbroken,
             proven: ProvenTime::NONE,
         });
-        for labels in &crew.labels {
+        for labels in &fleet_workers.labels {
             fleet.join(labels);
         }
         fleet
@@ -167,8 +167,8 @@ impl EngineFleet {
 }
 
 /// Every event of a run of the plan.
-pub(crate) fn record(crew: &FleetWorkers, plan: &Arc<Plan>) -> Vec<(Time, Event)> {
-    let mut fleet = EngineFleet::watched(crew, DecisionWatch::Events(Vec::new()));
+pub(crate) fn record(fleet_workers: &FleetWorkers, plan: &Arc<Plan>) -> Vec<(Time, Event)> {
+    let mut fleet = EngineFleet::watched(fleet_workers, DecisionWatch::Events(Vec::new()));
     fleet.run(plan);
     match fleet.watch {
         DecisionWatch::Events(events) => events,
@@ -177,8 +177,8 @@ pub(crate) fn record(crew: &FleetWorkers, plan: &Arc<Plan>) -> Vec<(Time, Event)
 }
 
 /// The decision of a run of the plan that takes longest.
-pub(crate) fn longest(crew: &FleetWorkers, plan: &Arc<Plan>) -> Duration {
-    let mut fleet = EngineFleet::watched(crew, DecisionWatch::Longest(Duration::ZERO));
+pub(crate) fn longest(fleet_workers: &FleetWorkers, plan: &Arc<Plan>) -> Duration {
+    let mut fleet = EngineFleet::watched(fleet_workers, DecisionWatch::Longest(Duration::ZERO));
     fleet.run(plan);
     match fleet.watch {
         DecisionWatch::Longest(longest) => longest,

@@ -32,15 +32,15 @@ pub(crate) fn rows(scratch: &ScratchFolder, long: bool) -> Vec<TableRow> {
     let runtime = embedded_node::runtime();
     let mut rows = Vec::new();
     {
-        let crew = RunningCluster::start(&ClusterSite::on_sqlite(scratch), &runtime);
-        rows.push(crew.throughput());
+        let cluster = RunningCluster::start(&ClusterSite::on_sqlite(scratch), &runtime);
+        rows.push(cluster.throughput());
         rows.extend([embedded_node::throughput(scratch)]);
-        rows.extend(crew.time_to_executor());
+        rows.extend(cluster.time_to_executor());
         rows.extend(embedded_node::time_to_executor(scratch));
-        rows.extend([crew.hop(CHAIN), embedded_node::hop(scratch)]);
-        rows.extend([crew.fan(), embedded_node::fan(scratch)]);
-        rows.push(crew.memory());
-        crew.end();
+        rows.extend([cluster.hop(CHAIN), embedded_node::hop(scratch)]);
+        rows.extend([cluster.fan(), embedded_node::fan(scratch)]);
+        rows.push(cluster.memory());
+        cluster.end();
     }
     let seconds = if long { Duration::from_mins(1) } else { IDLE_FOR };
     rows.extend(idle(&ClusterSite::on_sqlite(scratch), &runtime, seconds));

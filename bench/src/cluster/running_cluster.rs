@@ -41,13 +41,14 @@ impl<'a> RunningCluster<'a> {
             Some(link) => hands.join_by_mailbox(link, "observer", Arc::new(notes)),
         }
         let (name, targets) = (site.name, site.targets);
-        let crew = Self { runtime, name, targets, workers, observer: hands, notices, controller };
+        let cluster =
+            Self { runtime, name, targets, workers, observer: hands, notices, controller };
         let each = |number| format!("crew-{number}");
         let warm: Vec<String> = (0..WORKERS).map(each).collect();
         let steps: String =
             warm.iter().map(|it| step(it, "first", &format!("requires: [{it}]"))).collect();
-        crew.took(&between(&steps, &warm.join(", ")));
-        crew
+        cluster.took(&between(&steps, &warm.join(", ")));
+        cluster
     }
 
     /// The time between the first and the last step of a run that the observer receives.

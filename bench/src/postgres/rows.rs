@@ -49,9 +49,9 @@ pub(crate) fn long_rows(scratch: &ScratchFolder, which: &[LongMeasurement]) -> V
         LongMeasurement::Failover => failover::rows(scratch, &server, &runtime),
         LongMeasurement::Sustained => {
             let site = ClusterSite::on_postgres(scratch, server.database("sustained"));
-            let crew = RunningCluster::start(&site, &runtime);
-            let rows = sustained::rows(&crew, &server);
-            crew.end();
+            let cluster = RunningCluster::start(&site, &runtime);
+            let rows = sustained::rows(&cluster, &server);
+            cluster.end();
             rows
         }
     };
@@ -66,10 +66,10 @@ pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     let runtime = embedded_node::runtime();
     let site = ClusterSite::on_postgres(scratch, server.database("windlass"));
     let mut rows = Vec::new();
-    let crew = RunningCluster::start(&site, &runtime);
-    rows.push(crew.throughput());
-    rows.extend(crew.time_to_executor());
-    let (short, long_chain) = (crew.hop(SHORT), crew.hop(LONG));
+    let cluster = RunningCluster::start(&site, &runtime);
+    rows.push(cluster.throughput());
+    rows.extend(cluster.time_to_executor());
+    let (short, long_chain) = (cluster.hop(SHORT), cluster.hop(LONG));
     let ratio = long_chain.best / short.best;
     rows.push(long_chain);
     rows.push(TableRow {
@@ -80,9 +80,9 @@ pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
         detail: format!("{:.2} ms in the short one", short.best),
         target: RowTarget::AtMost(1.2),
     });
-    rows.push(crew.fan());
-    rows.push(crew.memory());
-    crew.end();
+    rows.push(cluster.fan());
+    rows.push(cluster.memory());
+    cluster.end();
     let (others, fastest) = peer_queue::rows(&queues::all(&server));
     rows.push(compared_with_fastest(&rows[0], fastest, RowTarget::AtLeast(2.0)));
     rows.extend(others);

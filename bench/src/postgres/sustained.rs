@@ -13,10 +13,10 @@ const MINUTE: Duration = Duration::from_mins(1);
 const STEPS: u32 = 50_000;
 const CHAIN: u32 = 1_000;
 
-pub(super) fn rows(crew: &RunningCluster<'_>, server: &BenchPostgres) -> Vec<TableRow> {
-    let before = SustainedCosts::of(crew);
-    let rates: Vec<f64> = (0..MINUTES).map(|_| minute(crew)).collect();
-    let after = SustainedCosts::of(crew);
+pub(super) fn rows(cluster: &RunningCluster<'_>, server: &BenchPostgres) -> Vec<TableRow> {
+    let before = SustainedCosts::of(cluster);
+    let rates: Vec<f64> = (0..MINUTES).map(|_| minute(cluster)).collect();
+    let after = SustainedCosts::of(cluster);
     let (first, last) = (rates[0], rates[rates.len() - 1]);
     let events = server.ask("sustained", "SELECT max(position) FROM windlass_journal");
     let each: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
@@ -56,19 +56,19 @@ struct SustainedCosts {
 }
 
 impl SustainedCosts {
-    fn of(crew: &RunningCluster<'_>) -> Self {
-        let wait = percentile(&crew.waits(), 50).as_secs_f64() * 1e3;
-        Self { wait, hop: crew.hop(CHAIN).best, memory: crew.memory_of_controller() }
+    fn of(cluster: &RunningCluster<'_>) -> Self {
+        let wait = percentile(&cluster.waits(), 50).as_secs_f64() * 1e3;
+        Self { wait, hop: cluster.hop(CHAIN).best, memory: cluster.memory_of_controller() }
     }
 }
 
 /// Steps per second over a minute of consecutive runs.
-fn minute(crew: &RunningCluster<'_>) -> f64 {
+fn minute(cluster: &RunningCluster<'_>) -> f64 {
     let pipeline = fan(STEPS);
     let began = now();
     let mut steps = 0.0;
     while began.elapsed() < MINUTE {
-        crew.took(&pipeline);
+        cluster.took(&pipeline);
         steps += f64::from(STEPS);
     }
     steps / began.elapsed().as_secs_f64()

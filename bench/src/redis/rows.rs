@@ -15,11 +15,11 @@ const CHAIN: u32 = 1_000;
 pub(crate) fn rows(scratch: &ScratchFolder) -> Vec<TableRow> {
     let Some(redis) = BenchRedis::start(scratch) else { return vec![missing_row()] };
     let runtime = embedded_node::runtime();
-    let crew = RunningCluster::start(&ClusterSite::over_redis(scratch, redis.url()), &runtime);
-    let mut rows = vec![crew.throughput()];
-    rows.extend(crew.time_to_executor());
-    rows.extend([crew.hop(CHAIN), crew.fan(), crew.memory()]);
-    crew.end();
+    let cluster = RunningCluster::start(&ClusterSite::over_redis(scratch, redis.url()), &runtime);
+    let mut rows = vec![cluster.throughput()];
+    rows.extend(cluster.time_to_executor());
+    rows.extend([cluster.hop(CHAIN), cluster.fan(), cluster.memory()]);
+    cluster.end();
     let (others, fastest) = peer_queue::rows(&queues::all(&redis));
     rows.push(compared_with_fastest(&rows[0], fastest, RowTarget::None));
     rows.extend(others);

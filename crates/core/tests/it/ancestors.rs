@@ -13,40 +13,40 @@ use crate::plan_sketch::PlanSketch;
 use crate::test_cluster::TestCluster;
 
 /// Submits a run that is started inside a step.
-fn nested(crew: &mut TestCluster, run: &str, inside: &str, draw: impl FnOnce(&mut PlanSketch)) {
-    let (of, step) = crew.find(inside);
+fn nested(cluster: &mut TestCluster, run: &str, inside: &str, draw: impl FnOnce(&mut PlanSketch)) {
+    let (of, step) = cluster.find(inside);
     let parent = Some(ParentStep { run: of, step });
-    crew.submit_with(run, RunOptions { parent, ..RunOptions::default() }, draw);
+    cluster.submit_with(run, RunOptions { parent, ..RunOptions::default() }, draw);
 }
 
-fn settlement(crew: &TestCluster, step: &str) -> Option<StepSettlement> {
-    let at = crew.find(step);
-    crew.journal.iter().find_map(|event| match event {
+fn settlement(cluster: &TestCluster, step: &str) -> Option<StepSettlement> {
+    let at = cluster.find(step);
+    cluster.journal.iter().find_map(|event| match event {
         Event::StepSettled(it) if (it.run, it.step) == at => Some(it.settled.clone()),
         _ => None,
     })
 }
 
 fn outer(lock: &str) -> TestCluster {
-    let mut crew = TestCluster::new().worker("alpha", 4, []);
-    crew.submit("outer", |plan| plan.step("deploy", StepSpec::locking([lock]), []));
-    assert_eq!(crew.running("alpha"), ["deploy"]);
-    crew
+    let mut cluster = TestCluster::new().worker("alpha", 4, []);
+    cluster.submit("outer", |plan| plan.step("deploy", StepSpec::locking([lock]), []));
+    assert_eq!(cluster.running("alpha"), ["deploy"]);
+    cluster
 }
 
 #[test]
 fn step_that_needs_a_lock_of_an_ancestor_fails_at_once() {
-    let mut crew = outer("prod");
-    nested(&mut crew, "middle", "deploy", |plan| plan.plains(["call"]));
-    nested(&mut crew, "inner", "call", |plan| {
+    let mut cluster = outer("prod");
+    nested(&mut cluster, "middle", "deploy", |plan| plan.plains(["call"]));
+    nested(&mut cluster, "inner", "call", |plan| {
         plan.step("push", StepSpec::locking(["prod"]), []);
         plan.step("other", StepSpec::locking(["test"]), []);
     });
-    assert_eq!(crew.status("push"), StepStatus::Failed);
+    assert_eq!(cluster.status("push"), StepStatus::Failed);
     let holder = AncestorStep { run: RunId(1), step: StepIx(0), name: "deploy".into() };
     let expected = StepSettlement::FailedAncestorLock { lock: "prod".into(), holder };
-    assert_eq!(settlement(&crew, "push"), Some(expected));
-    let mut events = crew.recorded().filter(|(_, event)| event.run() == Some(RunId(3)));
+    assert_eq!(settlement(&cluster, "push"), Some(expected));
+    let mut events = cluster.recorded().filter(|(_, event)| event.run() == Some(RunId(3)));
     let (at, submitted) = events.next().expect("it was submitted");
     let mut summary = RunSummary::from_submitted(at, submitted).expect("it begins with that");
     events.for_each(|(at, event)| summary.apply_event(at, event));
@@ -59,76 +59,76 @@ fn step_that_needs_a_lock_of_an_ancestor_fails_at_once() {
 
 #[test]
 fn lock_with_a_slot_for_others_is_awaited() {
-    let mut crew = TestCluster::new().worker("alpha", 4, []);
-    crew.submit("outer", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 4, []);
+    cluster.submit("outer", |plan| {
         plan.lock_slots("gpu", 2);
         plan.step("deploy", StepSpec::locking(["gpu"]), []);
         plan.step("train", StepSpec::locking(["gpu"]), []);
     });
-    nested(&mut crew, "inner", "deploy", |plan| {
+    nested(&mut cluster, "inner", "deploy", |plan| {
         plan.lock_slots("gpu", 2);
         plan.step("push", StepSpec::locking(["gpu"]), []);
     });
-    assert!(matches!(crew.why("push"), WhyReport::Locks { .. }), "train is no ancestor");
-    crew.succeed(["train"]);
-    crew.succeed(["push", "deploy"]);
-    assert_eq!(crew.run_status("inner"), RunStatus::Succeeded);
+    assert!(matches!(cluster.why("push"), WhyReport::Locks { .. }), "train is no ancestor");
+    cluster.succeed(["train"]);
+    cluster.succeed(["push", "deploy"]);
+    assert_eq!(cluster.run_status("inner"), RunStatus::Succeeded);
 }
 
 #[test]
 fn lock_of_an_ancestor_that_holds_it_no_more_is_awaited() {
-    let mut crew = outer("prod");
-    crew.succeed(["deploy"]);
-    crew.submit("next", |plan| plan.step("release", StepSpec::locking(["prod"]), []));
-    nested(&mut crew, "inner", "deploy", |plan| {
+    let mut cluster = outer("prod");
+    cluster.succeed(["deploy"]);
+    cluster.submit("next", |plan| plan.step("release", StepSpec::locking(["prod"]), []));
+    nested(&mut cluster, "inner", "deploy", |plan| {
         plan.step("push", StepSpec::locking(["prod"]), []);
     });
-    assert!(matches!(crew.why("push"), WhyReport::Locks { .. }));
+    assert!(matches!(cluster.why("push"), WhyReport::Locks { .. }));
 }
 
 #[test]
 fn lock_that_an_ancestor_takes_again_is_not_awaited() {
-    let mut crew = outer("prod");
-    crew.submit("next", |plan| plan.step("release", StepSpec::locking(["prod"]), []));
-    crew.kill("alpha");
-    crew.guard_ended("alpha");
-    nested(&mut crew, "inner", "deploy", |plan| {
+    let mut cluster = outer("prod");
+    cluster.submit("next", |plan| plan.step("release", StepSpec::locking(["prod"]), []));
+    cluster.kill("alpha");
+    cluster.guard_ended("alpha");
+    nested(&mut cluster, "inner", "deploy", |plan| {
         plan.step("push", StepSpec::locking(["prod"]), []);
     });
-    assert_eq!(crew.status("push"), StepStatus::Ready, "the lock is free");
-    crew.restart("alpha");
-    assert_eq!(crew.running("alpha"), ["deploy"]);
-    assert_eq!(crew.status("push"), StepStatus::Failed);
+    assert_eq!(cluster.status("push"), StepStatus::Ready, "the lock is free");
+    cluster.restart("alpha");
+    assert_eq!(cluster.running("alpha"), ["deploy"]);
+    assert_eq!(cluster.status("push"), StepStatus::Failed);
 }
 
 #[test]
 fn step_that_needs_the_key_of_an_ancestor_fails_at_once() {
     let once =
         || StepSpec { idempotency: Some(IdempotencySpec::with_key("day")), ..StepSpec::default() };
-    let mut crew = TestCluster::new().worker("alpha", 4, []);
-    crew.submit("outer", |plan| plan.step("report", once(), []));
-    nested(&mut crew, "inner", "report", |plan| plan.step("again", once(), []));
+    let mut cluster = TestCluster::new().worker("alpha", 4, []);
+    cluster.submit("outer", |plan| plan.step("report", once(), []));
+    nested(&mut cluster, "inner", "report", |plan| plan.step("again", once(), []));
     let holder = AncestorStep { run: RunId(1), step: StepIx(0), name: "report".into() };
     let expected = StepSettlement::FailedAncestorKey { key: "day".into(), holder };
-    assert_eq!(settlement(&crew, "again"), Some(expected));
-    crew.finish("alpha", "report", Outcome::exit(0));
-    assert_eq!(crew.run_status("outer"), RunStatus::Succeeded);
+    assert_eq!(settlement(&cluster, "again"), Some(expected));
+    cluster.finish("alpha", "report", Outcome::exit(0));
+    assert_eq!(cluster.run_status("outer"), RunStatus::Succeeded);
 }
 
 #[test]
 fn unknown_parents_and_cycles_are_ignored() {
-    let mut crew = outer("prod");
+    let mut cluster = outer("prod");
     for (number, parent) in [(7, RunId(99)), (8, RunId(8))] {
         let plan = PlanSketch::draw("odd", |plan| {
             plan.step("push", StepSpec::locking(["prod"]), []);
         });
         let mut submit = SubmitRun::new(RunId(number), plan);
         submit.options.parent = Some(ParentStep { run: parent, step: StepIx(0) });
-        crew.submit_whole(&format!("odd{number}"), submit);
+        cluster.submit_whole(&format!("odd{number}"), submit);
     }
-    let settled = crew.journal.iter().filter(|it| matches!(it, Event::StepSettled(_))).count();
+    let settled = cluster.journal.iter().filter(|it| matches!(it, Event::StepSettled(_))).count();
     assert_eq!(settled, 0);
-    let event::RunSubmitted { options, .. } = crew
+    let event::RunSubmitted { options, .. } = cluster
         .journal
         .iter()
         .find_map(|event| match event {

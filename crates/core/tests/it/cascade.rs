@@ -110,12 +110,12 @@ fn long_chain_is_cancelled_in_bounded_decisions() {
 
 #[test]
 fn no_step_of_a_failed_run_begins_while_the_others_are_being_ended() {
-    let mut crew = TestCluster::with(EngineConfig { batch_max: 4, ..EngineConfig::default() })
+    let mut cluster = TestCluster::with(EngineConfig { batch_max: 4, ..EngineConfig::default() })
         .worker("alpha", 1, ["a"])
         .worker("beta", 1, ["b"])
         .worker("gamma", 1, ["a", "g"]);
     let retry = RetryPolicy { elsewhere: true, ..RetryPolicy::times(1) };
-    crew.submit("ship", |plan| {
+    cluster.submit("ship", |plan| {
         plan.step("bad", StepSpec::requiring(["b"]), []);
         for at in 0..40 {
             plan.plain(&format!("after{at}"), ["bad"]);
@@ -124,24 +124,24 @@ fn no_step_of_a_failed_run_begins_while_the_others_are_being_ended() {
         plan.step("flaky", flaky, []);
         plan.step("busy", StepSpec::requiring(["g"]), []);
     });
-    assert_eq!((crew.running("alpha"), crew.running("gamma")), both("flaky", "busy"));
-    crew.finish("alpha", "flaky", Outcome::exit(1));
-    crew.pass(Span::secs(2));
-    assert_eq!(crew.status("flaky"), StepStatus::Ready, "gamma is busy, and alpha is avoided");
-    crew.cut("beta");
-    crew.finish("beta", "bad", Outcome::exit(1));
-    crew.heal("beta");
-    crew.finish("gamma", "busy", Outcome::exit(0));
-    crew.pass(Span::secs(1));
-    assert_eq!(crew.status("flaky"), StepStatus::Cancelled);
-    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+    assert_eq!((cluster.running("alpha"), cluster.running("gamma")), both("flaky", "busy"));
+    cluster.finish("alpha", "flaky", Outcome::exit(1));
+    cluster.pass(Span::secs(2));
+    assert_eq!(cluster.status("flaky"), StepStatus::Ready, "gamma is busy, and alpha is avoided");
+    cluster.cut("beta");
+    cluster.finish("beta", "bad", Outcome::exit(1));
+    cluster.heal("beta");
+    cluster.finish("gamma", "busy", Outcome::exit(0));
+    cluster.pass(Span::secs(1));
+    assert_eq!(cluster.status("flaky"), StepStatus::Cancelled);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Failed);
 }
 
 fn both(one: &str, other: &str) -> (Vec<String>, Vec<String>) {
     (vec![one.to_owned()], vec![other.to_owned()])
 }
 
-fn rerun(crew: &mut TestCluster, reused: Vec<ReusedOutcome>) -> EngineAnswer {
+fn rerun(cluster: &mut TestCluster, reused: Vec<ReusedOutcome>) -> EngineAnswer {
     let plan = PlanSketch::draw("ship", |plan| {
         plan.plain("build", []);
         plan.plain("test", ["build"]);
@@ -149,7 +149,7 @@ fn rerun(crew: &mut TestCluster, reused: Vec<ReusedOutcome>) -> EngineAnswer {
     });
     let root = Some(RunId(70));
     let options = RunOptions { root, ..RunOptions::default() };
-    crew.submit_whole("ship", SubmitRun { options, reused, ..SubmitRun::new(RunId(71), plan) })
+    cluster.submit_whole("ship", SubmitRun { options, reused, ..SubmitRun::new(RunId(71), plan) })
 }
 
 fn reuse(step: u32) -> ReusedOutcome {
@@ -159,10 +159,10 @@ fn reuse(step: u32) -> ReusedOutcome {
 
 #[test]
 fn rerun_reuses_outcomes_and_runs_the_other_steps() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    rerun(&mut crew, vec![reuse(1), reuse(0)]);
-    assert_eq!(crew.running("alpha"), ["deploy"]);
-    insta::assert_snapshot!(crew.text(), @r#"
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    rerun(&mut cluster, vec![reuse(1), reuse(0)]);
+    assert_eq!(cluster.running("alpha"), ["deploy"]);
+    insta::assert_snapshot!(cluster.text(), @r#"
     term t1 ttl 15s fences 1
     worker alpha w1 i1 online 1 of 1 slots
     run 27 ship running
@@ -170,16 +170,16 @@ fn rerun_reuses_outcomes_and_runs_the_other_steps() {
       test cached output Inline("version=3")
       deploy running f1 on alpha s1
     "#);
-    crew.succeed(["deploy"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    cluster.succeed(["deploy"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn rerun_of_a_successful_run_ends_at_once() {
-    let mut crew = TestCluster::new();
-    rerun(&mut crew, vec![reuse(0), reuse(1), reuse(2)]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
-    insta::assert_snapshot!(crew.text(), @r#"
+    let mut cluster = TestCluster::new();
+    rerun(&mut cluster, vec![reuse(0), reuse(1), reuse(2)]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
+    insta::assert_snapshot!(cluster.text(), @r#"
     term t1 ttl 15s fences 0
     run 27 ship succeeded
       build cached output Inline("version=3")
@@ -190,42 +190,45 @@ fn rerun_of_a_successful_run_ends_at_once() {
 
 #[test]
 fn rerun_that_reuses_an_outcome_of_no_step_is_denied() {
-    let mut crew = TestCluster::new();
+    let mut cluster = TestCluster::new();
     let denied = |step| EngineAnswer::Denied(RequestDenial::BadReuse(StepIx(step)));
-    assert_eq!(rerun(&mut crew, vec![reuse(3)]), denied(3));
-    assert_eq!(rerun(&mut crew, vec![reuse(0), reuse(0)]), denied(0));
+    assert_eq!(rerun(&mut cluster, vec![reuse(3)]), denied(3));
+    assert_eq!(rerun(&mut cluster, vec![reuse(0), reuse(0)]), denied(0));
 }
 
 #[test]
 fn repeated_submission_is_the_same_run_and_another_plan_under_its_id_is_denied() {
-    let mut crew = TestCluster::new();
+    let mut cluster = TestCluster::new();
     let plan = |step: &str| PlanSketch::draw("ship", |plan| plan.plain(step, []));
     let submit = |step: &str| EngineRequest::Submit(SubmitRun::new(RunId(5), plan(step)));
-    crew.ask(submit("build"));
-    let before = crew.text();
-    assert_eq!(crew.ask(submit("build")), EngineAnswer::Submitted { warnings: Vec::new() });
-    assert_eq!(crew.ask(submit("other")), EngineAnswer::Denied(RequestDenial::RunExists(RunId(5))));
-    assert_eq!(crew.text(), before);
+    cluster.ask(submit("build"));
+    let before = cluster.text();
+    assert_eq!(cluster.ask(submit("build")), EngineAnswer::Submitted { warnings: Vec::new() });
+    assert_eq!(
+        cluster.ask(submit("other")),
+        EngineAnswer::Denied(RequestDenial::RunExists(RunId(5)))
+    );
+    assert_eq!(cluster.text(), before);
 }
 
 #[test]
 fn number_of_active_runs_and_steps_is_bounded() {
-    let mut crew =
+    let mut cluster =
         TestCluster::with(EngineConfig { runs_max: 2, steps_max: 5, ..EngineConfig::default() });
     let submit = |run: u64, length: u32| {
         let plan = PlanSketch::draw("ship", |plan| plan.chain("link", length));
         EngineRequest::Submit(SubmitRun::new(RunId(run), plan))
     };
-    crew.ask(submit(1, 3));
+    cluster.ask(submit(1, 3));
     let too_many = RequestDenial::TooManySteps { active: 3, more: 3, max: 5 };
-    assert_eq!(crew.ask(submit(2, 3)), EngineAnswer::Denied(too_many));
-    crew.ask(submit(2, 2));
-    assert_eq!(crew.ask(submit(3, 1)), EngineAnswer::Denied(RequestDenial::TooManyRuns(2)));
+    assert_eq!(cluster.ask(submit(2, 3)), EngineAnswer::Denied(too_many));
+    cluster.ask(submit(2, 2));
+    assert_eq!(cluster.ask(submit(3, 1)), EngineAnswer::Denied(RequestDenial::TooManyRuns(2)));
 }
 
 #[test]
 fn outputs_of_an_earlier_run_that_are_too_large_together_are_refused() {
-    let mut crew = TestCluster::new();
+    let mut cluster = TestCluster::new();
     let count = REUSED_BYTES_MAX / INLINE_OUTPUT_MAX + 1;
     let names: Vec<String> = (0..count).map(|at| format!("build{at}")).collect();
     let plan = PlanSketch::draw("ship", |plan| {
@@ -237,7 +240,7 @@ fn outputs_of_an_earlier_run_that_are_too_large_together_are_refused() {
     let reuse = |step| ReusedOutcome { step, from: RunId(70), output: output.clone() };
     let reused = plan.nodes().map(reuse).collect();
     let options = RunOptions { root: Some(RunId(70)), ..RunOptions::default() };
-    let answer = crew.ask(EngineRequest::Submit(SubmitRun {
+    let answer = cluster.ask(EngineRequest::Submit(SubmitRun {
         options,
         reused,
         ..SubmitRun::new(RunId(71), plan)

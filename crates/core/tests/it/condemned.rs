@@ -19,8 +19,8 @@ fn cluster() -> TestCluster {
 
 /// A run with one step of each kind: some are leased, one waits and one has ended. Another run waits for it.
 fn poisoned() -> (TestCluster, RunId) {
-    let mut crew = cluster();
-    crew.submit("bad", |plan| {
+    let mut cluster = cluster();
+    cluster.submit("bad", |plan| {
         plan.step("first", StepSpec::default(), []);
         plan.step("done", StepSpec::idempotent("v1"), []);
         plan.step("deploy", StepSpec::locking(["db"]), []);
@@ -28,117 +28,117 @@ fn poisoned() -> (TestCluster, RunId) {
         plan.step("last", StepSpec::locking(["db"]), ["first"]);
         plan.step("waits", StepSpec::locking(["db"]), []);
     });
-    crew.submit("good", |plan| {
+    cluster.submit("good", |plan| {
         plan.step("build", StepSpec::default(), []);
         plan.step("migrate", StepSpec::locking(["db"]), []);
         plan.step("announce", StepSpec::idempotent("v2"), []);
     });
-    crew.exchange("alpha");
-    crew.succeed(["bad/done"]);
-    let bad = crew.run_id("bad");
-    (crew, bad)
+    cluster.exchange("alpha");
+    cluster.succeed(["bad/done"]);
+    let bad = cluster.run_id("bad");
+    (cluster, bad)
 }
 
-fn reasons(crew: &TestCluster) -> Vec<CancelReason> {
+fn reasons(cluster: &TestCluster) -> Vec<CancelReason> {
     let reason = |event: &Event| match event {
         Event::RunCancelled(event::RunCancelled { reason, .. }) => Some(*reason),
         _ => None,
     };
-    crew.journal.iter().filter_map(reason).collect()
+    cluster.journal.iter().filter_map(reason).collect()
 }
 
 #[test]
 fn condemned_run_has_no_steps_in_the_queues() {
-    let (crew, bad) = poisoned();
-    let built = crew.folded(None, &[]).counts();
-    let hollow = crew.folded(None, &[bad]).counts();
+    let (cluster, bad) = poisoned();
+    let built = cluster.folded(None, &[]).counts();
+    let hollow = cluster.folded(None, &[bad]).counts();
     assert!(built.leases > hollow.leases && built.ready > hollow.ready);
     assert_eq!(hollow.runs, 2, "it is listed");
-    let mut crew = cluster();
-    crew.submit("bad", |plan| {
+    let mut cluster = cluster();
+    cluster.submit("bad", |plan| {
         for at in 0..50 {
             plan.step(&format!("s{at}"), StepSpec::locking(["a", "b", "c"]), []);
         }
     });
-    let hollow = crew.folded(None, &[crew.run_id("bad")]).counts();
+    let hollow = cluster.folded(None, &[cluster.run_id("bad")]).counts();
     assert_eq!((hollow.locks, hollow.ready, hollow.leases), (0, 0, 0));
 }
 
 #[test]
 fn condemned_run_fails_and_the_others_continue() {
-    let (mut crew, bad) = poisoned();
-    crew.take_over_condemning(&[bad]);
-    assert_eq!(crew.run_status("bad"), RunStatus::Failed);
-    assert_eq!(reasons(&crew), [CancelReason::Condemned]);
-    assert_eq!(crew.status("bad/done"), StepStatus::Succeeded, "what ended before stays");
-    assert_eq!(crew.status("bad/deploy"), StepStatus::Cancelled);
-    crew.pump();
-    crew.succeed(["build"]);
-    crew.pass(LEASE_TTL_MAX + Span::secs(1));
-    crew.succeed(["migrate", "announce"]);
-    assert_eq!(crew.run_status("good"), RunStatus::Succeeded);
-    assert_eq!(crew.ask(EngineRequest::Seal { run: bad }), EngineAnswer::Done);
-    crew.take_over_condemning(&[bad]);
-    assert_eq!(crew.engine.run_status(bad), None, "it is folded, ended and sealed again");
-    assert_eq!(crew.engine.embargo_until(), None, "no later takeover waits for it");
+    let (mut cluster, bad) = poisoned();
+    cluster.take_over_condemning(&[bad]);
+    assert_eq!(cluster.run_status("bad"), RunStatus::Failed);
+    assert_eq!(reasons(&cluster), [CancelReason::Condemned]);
+    assert_eq!(cluster.status("bad/done"), StepStatus::Succeeded, "what ended before stays");
+    assert_eq!(cluster.status("bad/deploy"), StepStatus::Cancelled);
+    cluster.pump();
+    cluster.succeed(["build"]);
+    cluster.pass(LEASE_TTL_MAX + Span::secs(1));
+    cluster.succeed(["migrate", "announce"]);
+    assert_eq!(cluster.run_status("good"), RunStatus::Succeeded);
+    assert_eq!(cluster.ask(EngineRequest::Seal { run: bad }), EngineAnswer::Done);
+    cluster.take_over_condemning(&[bad]);
+    assert_eq!(cluster.engine.run_status(bad), None, "it is folded, ended and sealed again");
+    assert_eq!(cluster.engine.embargo_until(), None, "no later takeover waits for it");
 }
 
 #[test]
 fn locks_and_keys_of_a_condemned_run_wait_for_the_longest_lease() {
-    let (mut crew, bad) = poisoned();
-    crew.cut("alpha");
-    crew.take_over_condemning(&[bad]);
-    let until = crew.now + LEASE_TTL_MAX;
-    crew.exchange("beta");
+    let (mut cluster, bad) = poisoned();
+    cluster.cut("alpha");
+    cluster.take_over_condemning(&[bad]);
+    let until = cluster.now + LEASE_TTL_MAX;
+    cluster.exchange("beta");
     for step in ["migrate", "announce"] {
-        assert_eq!(crew.why(step), WhyReport::Embargo { until }, "{step}");
+        assert_eq!(cluster.why(step), WhyReport::Embargo { until }, "{step}");
     }
-    crew.pass(LEASE_TTL_MAX.saturating_sub(Span::secs(1)));
-    assert_ne!(crew.status("migrate"), StepStatus::Running);
-    crew.pass(Span::secs(2));
-    crew.succeed(["migrate", "announce"]);
+    cluster.pass(LEASE_TTL_MAX.saturating_sub(Span::secs(1)));
+    assert_ne!(cluster.status("migrate"), StepStatus::Running);
+    cluster.pass(Span::secs(2));
+    cluster.succeed(["migrate", "announce"]);
 }
 
 #[test]
 fn every_node_reaches_the_same_state_whenever_it_learns_that_a_run_is_condemned() {
-    let (mut crew, bad) = poisoned();
+    let (mut cluster, bad) = poisoned();
     // The replica of the test cluster folded the run before it was condemned, and is compared after each decision.
     let starts: Vec<(Engine, usize)> =
-        (0..=crew.journal.len()).map(|upto| (crew.prefix(upto), upto)).collect();
-    crew.take_over_condemning(&[bad]);
-    crew.pass(TTL);
-    crew.submit("next", |plan| plan.step("next", StepSpec::locking(["db"]), []));
-    let whole = crew.folded(None, &[bad]);
-    assert_eq!(whole.dump(), crew.engine.dump());
+        (0..=cluster.journal.len()).map(|upto| (cluster.prefix(upto), upto)).collect();
+    cluster.take_over_condemning(&[bad]);
+    cluster.pass(TTL);
+    cluster.submit("next", |plan| plan.step("next", StepSpec::locking(["db"]), []));
+    let whole = cluster.folded(None, &[bad]);
+    assert_eq!(whole.dump(), cluster.engine.dump());
     for (start, upto) in starts {
-        let late = crew.folded(Some((start.clone(), upto)), &[bad]);
+        let late = cluster.folded(Some((start.clone(), upto)), &[bad]);
         assert_eq!(late.dump(), whole.dump(), "from a snapshot at {upto}");
         assert_eq!(late.check(), [], "from a snapshot at {upto}");
-        let unaware = crew.folded(Some((start, upto)), &[]);
+        let unaware = cluster.folded(Some((start, upto)), &[]);
         assert_eq!(unaware.dump(), whole.dump(), "a standby that had folded {upto}");
     }
 }
 
 #[test]
 fn key_completed_by_a_condemned_run_stays_completed() {
-    let (mut crew, bad) = poisoned();
-    crew.take_over_condemning(&[bad]);
-    crew.submit("next", |plan| plan.step("again", StepSpec::idempotent("v1"), []));
-    assert_eq!(crew.status("again"), StepStatus::Cached);
+    let (mut cluster, bad) = poisoned();
+    cluster.take_over_condemning(&[bad]);
+    cluster.submit("next", |plan| plan.step("again", StepSpec::idempotent("v1"), []));
+    assert_eq!(cluster.status("again"), StepStatus::Cached);
 }
 
 #[test]
 fn worker_is_ordered_to_kill_a_condemned_step() {
-    let (mut crew, bad) = poisoned();
-    let holder = crew.holder("deploy").expect("a worker runs it");
-    let fence = crew.fence("deploy");
-    crew.take_over_condemning(&[bad]);
-    crew.pump();
-    crew.exchange(&holder);
+    let (mut cluster, bad) = poisoned();
+    let holder = cluster.holder("deploy").expect("a worker runs it");
+    let fence = cluster.fence("deploy");
+    cluster.take_over_condemning(&[bad]);
+    cluster.pump();
+    cluster.exchange(&holder);
     let stop = StopOrder { fence, how: StopMode::Kill, why: StopReason::Stale };
-    assert!(crew.mate(&holder).stops.contains(&stop), "the lease is not known any more");
+    assert!(cluster.mate(&holder).stops.contains(&stop), "the lease is not known any more");
     assert_eq!(
-        crew.engine.generation(),
+        cluster.engine.generation(),
         0,
         "a fence of a condemned run is no sign of lost history"
     );
@@ -149,42 +149,42 @@ fn a_store_with_only_a_worker_in_the_leaders_process_needs_no_embargo() {
     let alone = TestCluster::new().leader_in_process("own", 4, []);
     // The worker of a node that another may replace goes on without it.
     let replaceable = TestCluster::new().leader("own", 4, []);
-    for (mut crew, waits) in [(alone, false), (replaceable, true)] {
-        crew.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
-        let bad = crew.run_id("bad");
-        crew.take_over_condemning(&[bad]);
-        assert_eq!(crew.engine.embargo_until().is_some(), waits);
-        assert_eq!(crew.run_status("bad"), RunStatus::Failed);
+    for (mut cluster, waits) in [(alone, false), (replaceable, true)] {
+        cluster.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
+        let bad = cluster.run_id("bad");
+        cluster.take_over_condemning(&[bad]);
+        assert_eq!(cluster.engine.embargo_until().is_some(), waits);
+        assert_eq!(cluster.run_status("bad"), RunStatus::Failed);
     }
 }
 
 #[test]
 fn a_condemned_run_is_not_accepted_again() {
-    let (mut crew, bad) = poisoned();
-    let plan = crew.journal.iter().find_map(|event| match event {
+    let (mut cluster, bad) = poisoned();
+    let plan = cluster.journal.iter().find_map(|event| match event {
         Event::RunSubmitted(event::RunSubmitted { run, plan, .. }) if *run == bad => {
             Some(plan.clone())
         }
         _ => None,
     });
     let plan = plan.expect("it was submitted");
-    crew.take_over_condemning(&[bad]);
-    assert_eq!(crew.ask(EngineRequest::Seal { run: bad }), EngineAnswer::Done);
+    cluster.take_over_condemning(&[bad]);
+    assert_eq!(cluster.ask(EngineRequest::Seal { run: bad }), EngineAnswer::Done);
     let submit = SubmitRun { run: bad, plan, options: RunOptions::default(), reused: Vec::new() };
     assert_eq!(
-        crew.ask(EngineRequest::Submit(submit)),
+        cluster.ask(EngineRequest::Submit(submit)),
         EngineAnswer::Denied(RequestDenial::RunEnded(bad))
     );
 }
 
 #[test]
 fn a_run_that_ended_before_it_was_condemned_keeps_its_end() {
-    let mut crew = cluster();
-    crew.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
-    let bad = crew.run_id("bad");
-    crew.exchange("alpha");
-    crew.succeed(["deploy"]);
-    crew.take_over_condemning(&[bad]);
-    assert_eq!(crew.run_status("bad"), RunStatus::Succeeded);
-    assert_eq!(crew.engine.embargo_until(), None);
+    let mut cluster = cluster();
+    cluster.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
+    let bad = cluster.run_id("bad");
+    cluster.exchange("alpha");
+    cluster.succeed(["deploy"]);
+    cluster.take_over_condemning(&[bad]);
+    assert_eq!(cluster.run_status("bad"), RunStatus::Succeeded);
+    assert_eq!(cluster.engine.embargo_until(), None);
 }

@@ -10,10 +10,10 @@ use crate::test_cluster::TestCluster;
 
 /// One worker with Linux, and a run whose steps are skipped if no worker matches.
 fn begun(sketch: impl FnOnce(&mut PlanSketch)) -> TestCluster {
-    let mut crew = TestCluster::new().worker("alpha", 4, ["os=linux"]);
+    let mut cluster = TestCluster::new().worker("alpha", 4, ["os=linux"]);
     let options = RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() };
-    crew.submit_with("ship", options, sketch);
-    crew
+    cluster.submit_with("ship", options, sketch);
+    cluster
 }
 
 fn mac() -> StepSpec {
@@ -28,8 +28,8 @@ fn when(condition: StatusCondition) -> StepSpec {
     StepSpec { condition, ..StepSpec::default() }
 }
 
-fn withheld_by(crew: &TestCluster) -> Vec<StepIx> {
-    let causes = crew.journal.iter().filter_map(|event| match event {
+fn withheld_by(cluster: &TestCluster) -> Vec<StepIx> {
+    let causes = cluster.journal.iter().filter_map(|event| match event {
         Event::StepSettled(event::StepSettled {
             settled: StepSettlement::Withheld { cause },
             ..
@@ -41,7 +41,7 @@ fn withheld_by(crew: &TestCluster) -> Vec<StepIx> {
 
 #[test]
 fn a_step_that_could_not_run_withholds_its_dependents_transitively() {
-    let mut crew = begun(|plan| {
+    let mut cluster = begun(|plan| {
         plan.step("sign", mac(), []);
         plan.plain("upload", ["sign"]);
         plan.plain("announce", ["upload"]);
@@ -49,14 +49,14 @@ fn a_step_that_could_not_run_withholds_its_dependents_transitively() {
         plan.step("page", when(StatusCondition::Failure), ["sign"]);
         plan.plain("notes", []);
     });
-    assert_eq!(crew.status("sign"), StepStatus::Skipped);
-    assert_eq!(crew.status("upload"), StepStatus::Blocked);
-    assert_eq!(crew.status("announce"), StepStatus::Blocked);
-    assert_eq!(crew.status("page"), StepStatus::Skipped, "nothing failed");
-    assert_eq!(withheld_by(&crew), [StepIx(0), StepIx(0)], "both name the step at the root");
-    crew.succeed(["clean", "notes"]);
+    assert_eq!(cluster.status("sign"), StepStatus::Skipped);
+    assert_eq!(cluster.status("upload"), StepStatus::Blocked);
+    assert_eq!(cluster.status("announce"), StepStatus::Blocked);
+    assert_eq!(cluster.status("page"), StepStatus::Skipped, "nothing failed");
+    assert_eq!(withheld_by(&cluster), [StepIx(0), StepIx(0)], "both name the step at the root");
+    cluster.succeed(["clean", "notes"]);
     assert_eq!(
-        crew.run_status("ship"),
+        cluster.run_status("ship"),
         RunStatus::Failed,
         "a run without its upload is no success"
     );
@@ -64,53 +64,53 @@ fn a_step_that_could_not_run_withholds_its_dependents_transitively() {
 
 #[test]
 fn a_matrix_of_which_no_cell_ran_withholds_its_dependents() {
-    let crew = begun(|plan| {
+    let cluster = begun(|plan| {
         plan.matrix("test", ["macos", "windows"], on);
         plan.plain("ship", ["test"]);
     });
-    assert_eq!(crew.status("test"), StepStatus::Blocked);
-    assert_eq!(crew.status("ship"), StepStatus::Blocked);
-    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+    assert_eq!(cluster.status("test"), StepStatus::Blocked);
+    assert_eq!(cluster.status("ship"), StepStatus::Blocked);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Failed);
 }
 
 #[test]
 fn a_matrix_of_which_one_cell_ran_satisfies_its_dependents() {
-    let mut crew = begun(|plan| {
+    let mut cluster = begun(|plan| {
         plan.matrix("test", ["macos", "linux"], on);
         plan.plain("ship", ["test"]);
     });
-    assert_eq!(crew.status("test[macos]"), StepStatus::Skipped);
-    crew.succeed(["test[linux]", "ship"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    assert_eq!(cluster.status("test[macos]"), StepStatus::Skipped);
+    cluster.succeed(["test[linux]", "ship"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn failed_cell_takes_precedence_over_a_cell_that_could_not_run() {
-    let mut crew = begun(|plan| {
+    let mut cluster = begun(|plan| {
         plan.matrix("test", ["macos", "linux"], on);
         plan.plain("ship", ["test"]);
     });
-    crew.finish("alpha", "test[linux]", Outcome::exit(1));
-    assert_eq!(crew.status("ship"), StepStatus::Blocked);
-    assert_eq!(withheld_by(&crew), []);
+    cluster.finish("alpha", "test[linux]", Outcome::exit(1));
+    assert_eq!(cluster.status("ship"), StepStatus::Blocked);
+    assert_eq!(withheld_by(&cluster), []);
 }
 
 #[test]
 fn step_with_an_ignored_failure_blocks_no_dependent() {
-    let mut crew = begun(|plan| {
+    let mut cluster = begun(|plan| {
         plan.step("sign", StepSpec { on_failure: OnFailure::Ignore, ..mac() }, []);
         plan.plain("upload", ["sign"]);
     });
-    crew.succeed(["upload"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    cluster.succeed(["upload"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn a_run_succeeds_without_a_step_that_nothing_needs() {
-    let mut crew = begun(|plan| {
+    let mut cluster = begun(|plan| {
         plan.step("sign", mac(), []);
         plan.plain("notes", []);
     });
-    crew.succeed(["notes"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    cluster.succeed(["notes"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }

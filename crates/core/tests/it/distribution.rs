@@ -17,13 +17,13 @@ fn ten_steps(plan: &mut PlanSketch) {
 
 #[test]
 fn six_independent_steps_spread_over_leader_and_workers_and_the_rest_wait() {
-    let mut crew =
+    let mut cluster =
         TestCluster::new().leader("boss", 2, []).worker("alpha", 2, []).worker("beta", 2, []);
-    crew.submit("ship", ten_steps);
+    cluster.submit("ship", ten_steps);
     for worker in ["boss", "alpha", "beta"] {
-        assert_eq!(crew.running(worker).len(), 2, "{worker} has its share");
+        assert_eq!(cluster.running(worker).len(), 2, "{worker} has its share");
     }
-    insta::assert_snapshot!(crew.text(), @r"
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 6
     worker alpha w2 i1 online 2 of 2 slots
     worker beta w3 i1 online 2 of 2 slots
@@ -40,10 +40,10 @@ fn six_independent_steps_spread_over_leader_and_workers_and_the_rest_wait() {
       ef waiting needs 2
       all waiting needs 3
     ");
-    crew.succeed(["a", "b", "c", "d", "e", "f"]);
-    crew.succeed(["ab", "cd", "ef"]);
-    crew.succeed(["all"]);
-    insta::assert_snapshot!(crew.text(), @r"
+    cluster.succeed(["a", "b", "c", "d", "e", "f"]);
+    cluster.succeed(["ab", "cd", "ef"]);
+    cluster.succeed(["all"]);
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 10
     worker alpha w2 i1 online 0 of 2 slots
     worker beta w3 i1 online 0 of 2 slots
@@ -64,23 +64,23 @@ fn six_independent_steps_spread_over_leader_and_workers_and_the_rest_wait() {
 
 #[test]
 fn a_dependent_on_another_worker_starts_only_when_the_outcome_is_recorded() {
-    let mut crew = TestCluster::new().worker("alpha", 1, ["build"]).worker("beta", 1, ["test"]);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, ["build"]).worker("beta", 1, ["test"]);
+    cluster.submit("ship", |plan| {
         plan.step("build", windlass_core::plan::StepSpec::requiring(["build"]), []);
         plan.step("test", windlass_core::plan::StepSpec::requiring(["test"]), ["build"]);
     });
-    crew.cut("alpha");
+    cluster.cut("alpha");
     let outcome = Outcome { output: StepOutput::Inline("version=3".into()), ..Outcome::exit(0) };
-    crew.finish("alpha", "build", outcome);
-    assert_eq!(crew.status("test"), StepStatus::Waiting);
-    assert!(crew.running("beta").is_empty());
-    crew.heal("alpha");
-    assert_eq!(crew.running("beta"), ["test"]);
-    let place = |wanted: fn(&Event) -> bool| crew.journal.iter().position(wanted);
+    cluster.finish("alpha", "build", outcome);
+    assert_eq!(cluster.status("test"), StepStatus::Waiting);
+    assert!(cluster.running("beta").is_empty());
+    cluster.heal("alpha");
+    assert_eq!(cluster.running("beta"), ["test"]);
+    let place = |wanted: fn(&Event) -> bool| cluster.journal.iter().position(wanted);
     let ended = place(|event| matches!(event, Event::LeaseEnded(_)));
-    let last_grant = crew.journal.iter().rposition(|it| matches!(it, Event::Granted(_)));
+    let last_grant = cluster.journal.iter().rposition(|it| matches!(it, Event::Granted(_)));
     assert!(ended < last_grant, "the need's outcome is recorded before the grant");
-    insta::assert_snapshot!(crew.text(), @r#"
+    insta::assert_snapshot!(cluster.text(), @r#"
     term t1 ttl 15s fences 2
     worker alpha w1 i1 online 0 of 1 slots [build]
     worker beta w2 i1 online 1 of 1 slots [test]
@@ -92,15 +92,15 @@ fn a_dependent_on_another_worker_starts_only_when_the_outcome_is_recorded() {
 
 #[test]
 fn leaders_own_worker_runs_everything_if_no_worker_joins() {
-    let mut crew = TestCluster::new().leader("boss", 1, []);
-    crew.submit("ship", ten_steps);
+    let mut cluster = TestCluster::new().leader("boss", 1, []);
+    cluster.submit("ship", ten_steps);
     for step in ["a", "b", "c", "d", "e", "f", "ab", "cd", "ef", "all"] {
-        crew.pass(Span::secs(20));
-        assert_eq!(crew.running("boss"), [step]);
-        crew.succeed([step]);
+        cluster.pass(Span::secs(20));
+        assert_eq!(cluster.running("boss"), [step]);
+        cluster.succeed([step]);
     }
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
-    insta::assert_snapshot!(crew.text(), @r"
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 10
     worker boss w100 i1 online 0 of 1 slots
     run 1 ship succeeded
@@ -119,13 +119,13 @@ fn leaders_own_worker_runs_everything_if_no_worker_joins() {
 
 #[test]
 fn worker_that_joins_late_gets_work_at_once() {
-    let mut crew = TestCluster::new().leader("boss", 1, []);
-    crew.submit("ship", |plan| plan.plains(["a", "b", "c", "d"]));
-    assert_eq!(crew.running("boss"), ["a"]);
-    crew.pass(Span::secs(3));
-    crew.join("late", 2, []);
-    assert_eq!(crew.running("late").len(), 2, "within the same instant");
-    insta::assert_snapshot!(crew.text(), @r"
+    let mut cluster = TestCluster::new().leader("boss", 1, []);
+    cluster.submit("ship", |plan| plan.plains(["a", "b", "c", "d"]));
+    assert_eq!(cluster.running("boss"), ["a"]);
+    cluster.pass(Span::secs(3));
+    cluster.join("late", 2, []);
+    assert_eq!(cluster.running("late").len(), 2, "within the same instant");
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 4
     worker late w2 i1 online 2 of 2 slots
     worker boss w100 i1 online 2 of 1 slots
@@ -139,24 +139,24 @@ fn worker_that_joins_late_gets_work_at_once() {
 
 #[test]
 fn steps_that_become_ready_together_start_on_idle_workers_at_once() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
+    cluster.submit("ship", |plan| {
         plan.plain("build", []);
         plan.plain("lint", ["build"]);
         plan.plain("test", ["build"]);
     });
-    crew.succeed(["build"]);
-    assert_eq!(crew.running("alpha").len(), 1);
-    assert_eq!(crew.running("beta").len(), 1, "an idle worker goes before a lease ahead");
+    cluster.succeed(["build"]);
+    assert_eq!(cluster.running("alpha").len(), 1);
+    assert_eq!(cluster.running("beta").len(), 1, "an idle worker goes before a lease ahead");
 }
 
 #[test]
 fn run_without_a_capable_worker_waits_for_the_first_one() {
-    let mut crew = TestCluster::new();
-    crew.submit("ship", |plan| plan.plains(["a", "b"]));
-    crew.pass(Span::mins(1));
-    assert_eq!(crew.status("a"), StepStatus::Ready);
-    crew.join("alpha", 2, []);
-    crew.succeed(["a", "b"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    let mut cluster = TestCluster::new();
+    cluster.submit("ship", |plan| plan.plains(["a", "b"]));
+    cluster.pass(Span::mins(1));
+    assert_eq!(cluster.status("a"), StepStatus::Ready);
+    cluster.join("alpha", 2, []);
+    cluster.succeed(["a", "b"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }

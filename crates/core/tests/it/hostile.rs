@@ -50,10 +50,10 @@ fn numbered(run: u64, steps: usize) -> EngineRequest {
 
 /// A cluster with one worker that has joined and made no exchange.
 fn silent(config: EngineConfig, slots: u32) -> TestCluster {
-    let mut crew = TestCluster::with(config);
+    let mut cluster = TestCluster::with(config);
     let mate = SessionWorker::new(1, "alpha", slots, &[], WorkerLocality::Apart);
-    crew.enlist("alpha", mate).expect("the worker may join");
-    crew
+    cluster.enlist("alpha", mate).expect("the worker may join");
+    cluster
 }
 
 /// Returns the reply to the newest exchange; a parked exchange is answered before it.
@@ -77,44 +77,44 @@ fn lead(config: EngineConfig, ttl: Span) -> EngineAnswer {
 
 #[test]
 fn report_of_an_absurd_run_time_has_no_other_effect() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| plan.plains(["one", "two", "three"]));
-    let mut exchange = crew.send("alpha");
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| plan.plains(["one", "two", "three"]));
+    let mut exchange = cluster.send("alpha");
     for listed in std::mem::take(&mut exchange.in_flight) {
         let (lease, ran) = (listed.lease, Some(Span::millis(u64::MAX)));
         exchange.finished.push(FinishedAttempt { lease, outcome: Outcome::exit(0), ran });
     }
     assert!(!exchange.finished.is_empty());
-    crew.arrive(&exchange);
-    assert_eq!(crew.status("one"), StepStatus::Succeeded);
-    crew.restart("alpha");
-    while let Some(step) = crew.running("alpha").first().cloned() {
-        crew.finish("alpha", &step, Outcome::exit(0));
+    cluster.arrive(&exchange);
+    assert_eq!(cluster.status("one"), StepStatus::Succeeded);
+    cluster.restart("alpha");
+    while let Some(step) = cluster.running("alpha").first().cloned() {
+        cluster.finish("alpha", &step, Outcome::exit(0));
     }
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn waiting_worker_gets_no_more_than_it_requested() {
-    let mut crew = silent(EngineConfig::default(), 4);
-    assert_eq!(crew.arrive(&bare(1, 1, 1)), [], "parked: there is nothing to do");
-    let decision = crew.decide(numbered(1, 9));
+    let mut cluster = silent(EngineConfig::default(), 4);
+    assert_eq!(cluster.arrive(&bare(1, 1, 1)), [], "parked: there is nothing to do");
+    let decision = cluster.decide(numbered(1, 9));
     assert_eq!(body(&decision.replies).grants.len(), 1);
 }
 
 #[test]
 fn worker_gets_no_more_than_it_requested() {
-    let mut crew = silent(EngineConfig::default(), 4);
-    crew.decide(numbered(1, 9));
-    assert_eq!(body(&crew.arrive(&bare(1, 1, 1))).grants.len(), 1);
+    let mut cluster = silent(EngineConfig::default(), 4);
+    cluster.decide(numbered(1, 9));
+    assert_eq!(body(&cluster.arrive(&bare(1, 1, 1))).grants.len(), 1);
 }
 
 #[test]
 fn resent_grants_never_exceed_the_reply_limit() {
-    let mut crew = silent(EngineConfig { grants_max: 4, ..EngineConfig::default() }, 20);
-    crew.decide(numbered(1, 40));
+    let mut cluster = silent(EngineConfig { grants_max: 4, ..EngineConfig::default() }, 20);
+    cluster.decide(numbered(1, 40));
     for seq in 1..9 {
-        let replies = crew.arrive(&Exchange { seen: Seq(0), ..bare(1, seq, 40) });
+        let replies = cluster.arrive(&Exchange { seen: Seq(0), ..bare(1, seq, 40) });
         let grants = body(&replies).grants.len();
         assert!(grants <= 4, "{grants} grants in a reply of at most 4");
     }
@@ -123,127 +123,131 @@ fn resent_grants_never_exceed_the_reply_limit() {
 #[test]
 fn guard_report_that_omits_a_started_step_does_not_make_it_run_twice() {
     let once = RetryPolicy { lost: 0, ..RetryPolicy::default() };
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| {
         plan.step("deploy", StepSpec { retry: once, ..StepSpec::default() }, []);
     });
-    crew.exchange("alpha");
-    assert_eq!(crew.status("deploy"), StepStatus::Running);
+    cluster.exchange("alpha");
+    assert_eq!(cluster.status("deploy"), StepStatus::Running);
     let (worker, incarnation) = (WorkerId(1), Incarnation(1));
-    crew.ask(EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() });
-    assert_eq!(crew.status("deploy"), StepStatus::Failed);
+    cluster.ask(EngineRequest::GuardEnded { worker, incarnation, started: Vec::new() });
+    assert_eq!(cluster.status("deploy"), StepStatus::Failed);
 }
 
 #[test]
 fn flood_of_outcomes_of_unknown_leases_counts_as_one_loss_at_most() {
-    let mut crew = TestCluster::with(EngineConfig { batch_max: 4, ..EngineConfig::default() })
+    let mut cluster = TestCluster::with(EngineConfig { batch_max: 4, ..EngineConfig::default() })
         .worker("alpha", 9, []);
-    let mut exchange = crew.send("alpha");
+    let mut exchange = cluster.send("alpha");
     exchange.finished = (0..50).map(|at| claim(at, 77, 0)).collect();
-    let before = crew.journal.len();
-    crew.arrive(&exchange);
-    assert_eq!(crew.journal.len(), before + 1, "run 77 does not exist");
+    let before = cluster.journal.len();
+    cluster.arrive(&exchange);
+    assert_eq!(cluster.journal.len(), before + 1, "run 77 does not exist");
     exchange.seq = Seq(exchange.seq.0 + 1);
-    crew.arrive(&exchange);
-    assert_eq!(crew.journal.len(), before + 1, "it was lost once");
+    cluster.arrive(&exchange);
+    assert_eq!(cluster.journal.len(), before + 1, "it was lost once");
 }
 
 /// There are 65,536 generations. A worker that could use them up would end the cluster.
 #[test]
 fn reported_losses_count_once_a_term_and_only_within_bounds() {
-    let mut crew = TestCluster::new().worker("alpha", 9, []);
-    let told = |crew: &mut TestCluster, fence: Fence| {
-        let mut exchange = crew.send("alpha");
+    let mut cluster = TestCluster::new().worker("alpha", 9, []);
+    let told = |cluster: &mut TestCluster, fence: Fence| {
+        let mut exchange = cluster.send("alpha");
         exchange.finished = vec![claim(fence.0, 77, 0)];
-        let replies = crew.arrive(&exchange);
-        crew.deliver(replies);
-        crew.engine.generation()
+        let replies = cluster.arrive(&exchange);
+        cluster.deliver(replies);
+        cluster.engine.generation()
     };
-    assert_eq!(told(&mut crew, Fence::new(60_000, 1)), 0, "a store is not restored this often");
-    assert_eq!(told(&mut crew, Fence::new(0, 99)), 1);
+    assert_eq!(told(&mut cluster, Fence::new(60_000, 1)), 0, "a store is not restored this often");
+    assert_eq!(told(&mut cluster, Fence::new(0, 99)), 1);
     for generation in 1..10 {
         assert_eq!(
-            told(&mut crew, Fence::new(generation, 99)),
+            told(&mut cluster, Fence::new(generation, 99)),
             1,
             "the store cannot have lost more"
         );
     }
-    crew.take_over();
-    assert_eq!(told(&mut crew, Fence::new(3, 99)), 4, "a new leader may have found an older store");
-    assert_eq!(told(&mut crew, Fence::new(4, 99)), 4);
+    cluster.take_over();
+    assert_eq!(
+        told(&mut cluster, Fence::new(3, 99)),
+        4,
+        "a new leader may have found an older store"
+    );
+    assert_eq!(told(&mut cluster, Fence::new(4, 99)), 4);
 }
 
 #[test]
 fn late_outcome_is_kept_only_for_a_lease_that_existed() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| plan.plain("build", []));
-    let fence = crew.fence("build");
-    crew.kill("alpha");
-    crew.guard_ended("alpha");
-    crew.join("beta", 1, []);
-    let mut exchange = crew.send("beta");
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    let fence = cluster.fence("build");
+    cluster.kill("alpha");
+    cluster.guard_ended("alpha");
+    cluster.join("beta", 1, []);
+    let mut exchange = cluster.send("beta");
     let mut late = claim(fence.0, 1, 9999);
     late.outcome.output = StepOutput::Inline("x".repeat(900_000).into());
     exchange.finished.push(late);
-    crew.arrive(&exchange);
-    let kept = crew.journal.iter().any(|event| matches!(event, Event::LateOutcome(_)));
+    cluster.arrive(&exchange);
+    let kept = cluster.journal.iter().any(|event| matches!(event, Event::LateOutcome(_)));
     assert!(!kept, "the plan has no such step");
 }
 
 #[test]
 fn the_outcome_of_a_step_that_was_never_leased_is_stale() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| {
         plan.plain("build", []);
         plan.plain("test", ["build"]);
     });
-    crew.finish("alpha", "build", Outcome::exit(1));
-    assert_eq!(crew.status("test"), StepStatus::Blocked);
-    let mut exchange = crew.send("alpha");
+    cluster.finish("alpha", "build", Outcome::exit(1));
+    assert_eq!(cluster.status("test"), StepStatus::Blocked);
+    let mut exchange = cluster.send("alpha");
     exchange.finished.push(claim(0, 1, 1));
-    let replies = crew.arrive(&exchange);
+    let replies = cluster.arrive(&exchange);
     assert_eq!(body(&replies).verdicts, [(Fence(0), OutcomeVerdict::Stale)]);
 }
 
 #[test]
 fn many_large_outputs_are_reported_in_messages_that_fit() {
-    let mut crew = TestCluster::new().worker("alpha", 20, []);
+    let mut cluster = TestCluster::new().worker("alpha", 20, []);
     let names: Vec<String> = (0..20).map(|at| format!("s{at}")).collect();
-    crew.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
-    crew.cut("alpha");
+    cluster.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
+    cluster.cut("alpha");
     for name in &names {
         let output = StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
-        crew.finish("alpha", name, Outcome { output, ..Outcome::exit(0) });
+        cluster.finish("alpha", name, Outcome { output, ..Outcome::exit(0) });
     }
     let length = |finished: &FinishedAttempt| match &finished.outcome.output {
         StepOutput::Inline(text) => text.len(),
         _ => 0,
     };
-    let bytes: usize = crew.send("alpha").finished.iter().map(length).sum();
+    let bytes: usize = cluster.send("alpha").finished.iter().map(length).sum();
     assert!((1..MESSAGE_MAX).contains(&bytes), "{bytes} bytes in one message");
-    crew.heal("alpha");
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded, "the rest came with later ones");
+    cluster.heal("alpha");
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded, "the rest came with later ones");
 }
 
 #[test]
 fn worker_with_exhausted_sequence_numbers_ends_and_may_restart() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.arrive(&Exchange { seen: Seq(0), ..bare(1, u64::MAX, 1) });
-    crew.pass(Span::hours(2));
-    assert!(crew.mate("alpha").session().ended().is_some(), "it is not refused for ever");
-    crew.restart("alpha");
-    crew.submit("ship", |plan| plan.plain("build", []));
-    crew.succeed(["build"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.arrive(&Exchange { seen: Seq(0), ..bare(1, u64::MAX, 1) });
+    cluster.pass(Span::hours(2));
+    assert!(cluster.mate("alpha").session().ended().is_some(), "it is not refused for ever");
+    cluster.restart("alpha");
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    cluster.succeed(["build"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn event_about_an_unknown_step_is_an_error_and_no_panic() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| plan.plain("build", []));
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| plan.plain("build", []));
     let settled = StepSettlement::FailedNoLock;
     let event = Event::StepSettled(event::StepSettled { run: RunId(1), step: StepIx(9), settled });
-    assert!(crew.engine.apply(crew.now, &event).is_err());
+    assert!(cluster.engine.apply(cluster.now, &event).is_err());
 }
 
 #[test]
@@ -256,13 +260,13 @@ fn a_generation_of_the_store_that_has_passed_cannot_lead() {
         history: StoreHistory::Unbroken,
         proven: ProvenTime::ALL,
     };
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    assert_eq!(crew.ask(lead(Term(2), 1)), EngineAnswer::Done);
-    crew.pass(Span::secs(10));
-    crew.submit("ship", |plan| plan.plain("build", []));
-    crew.succeed(["build"]);
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    assert_eq!(cluster.ask(lead(Term(2), 1)), EngineAnswer::Done);
+    cluster.pass(Span::secs(10));
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    cluster.succeed(["build"]);
     let denial = RequestDenial::StaleGeneration { asked: 0, known: 1 };
-    assert_eq!(crew.ask(lead(Term(3), 0)), EngineAnswer::Denied(denial), "fences would fall");
+    assert_eq!(cluster.ask(lead(Term(3), 0)), EngineAnswer::Denied(denial), "fences would fall");
 }
 
 #[test]
@@ -296,18 +300,18 @@ fn plan_with_steps_larger_than_a_message_is_refused() {
 
 #[test]
 fn a_flood_of_late_outcomes_stays_within_the_bound_of_events() {
-    let mut crew = TestCluster::with(EngineConfig { batch_max: 8, ..EngineConfig::default() })
+    let mut cluster = TestCluster::with(EngineConfig { batch_max: 8, ..EngineConfig::default() })
         .worker("alpha", 20, []);
     let names: Vec<String> = (0..20).map(|at| format!("s{at}")).collect();
-    crew.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
-    crew.cut("alpha");
+    cluster.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
+    cluster.cut("alpha");
     for name in &names {
-        crew.finish("alpha", name, Outcome::exit(0));
+        cluster.finish("alpha", name, Outcome::exit(0));
     }
-    crew.join("beta", 20, []);
-    crew.pass(TTL);
-    assert_eq!(crew.running("beta").len(), 20);
-    crew.heal("alpha");
-    let late = crew.journal.iter().filter(|event| matches!(event, Event::LateOutcome(_)));
+    cluster.join("beta", 20, []);
+    cluster.pass(TTL);
+    assert_eq!(cluster.running("beta").len(), 20);
+    cluster.heal("alpha");
+    let late = cluster.journal.iter().filter(|event| matches!(event, Event::LateOutcome(_)));
     assert_eq!(late.count(), 20, "what has no verdict is reported again");
 }

@@ -16,27 +16,27 @@ fn three_systems(plan: &mut PlanSketch) {
 
 fn one_machine() -> TestCluster {
     let options = RunOptions { unplaceable: UnplaceablePolicy::Skip, ..RunOptions::default() };
-    let mut crew = TestCluster::new().leader("laptop", 4, ["linux"]);
-    crew.submit_with("ship", options, three_systems);
-    crew
+    let mut cluster = TestCluster::new().leader("laptop", 4, ["linux"]);
+    cluster.submit_with("ship", options, three_systems);
+    cluster
 }
 
 fn three_machines() -> TestCluster {
-    let mut crew = TestCluster::new()
+    let mut cluster = TestCluster::new()
         .worker("tux", 2, ["linux"])
         .worker("mac", 2, ["macos"])
         .worker("win", 2, ["windows"]);
-    crew.submit("ship", three_systems);
-    crew
+    cluster.submit("ship", three_systems);
+    cluster
 }
 
 #[test]
 fn three_cells_go_to_three_systems() {
-    let crew = three_machines();
-    assert_eq!(crew.running("tux"), ["test[linux]"]);
-    assert_eq!(crew.running("mac"), ["test[macos]"]);
-    assert_eq!(crew.running("win"), ["test[windows]"]);
-    insta::assert_snapshot!(crew.text(), @r"
+    let cluster = three_machines();
+    assert_eq!(cluster.running("tux"), ["test[linux]"]);
+    assert_eq!(cluster.running("mac"), ["test[macos]"]);
+    assert_eq!(cluster.running("win"), ["test[windows]"]);
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 3
     worker tux w1 i1 online 1 of 2 slots [linux]
     worker mac w2 i1 online 1 of 2 slots [macos]
@@ -52,11 +52,11 @@ fn three_cells_go_to_three_systems() {
 
 #[test]
 fn on_one_machine_the_other_cells_are_skipped_and_the_dependent_still_runs() {
-    let mut crew = one_machine();
-    assert_eq!(crew.status("test[windows]"), StepStatus::Skipped);
-    assert_eq!(crew.running("laptop"), ["test[linux]"]);
-    crew.succeed(["test[linux]", "report"]);
-    insta::assert_snapshot!(crew.text(), @r"
+    let mut cluster = one_machine();
+    assert_eq!(cluster.status("test[windows]"), StepStatus::Skipped);
+    assert_eq!(cluster.running("laptop"), ["test[linux]"]);
+    cluster.succeed(["test[linux]", "report"]);
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 2
     worker laptop w100 i1 online 0 of 4 slots [linux]
     run 1 ship succeeded
@@ -71,9 +71,9 @@ fn on_one_machine_the_other_cells_are_skipped_and_the_dependent_still_runs() {
 #[test]
 fn on_one_machine_a_missing_label_can_be_made_a_failure() {
     let options = RunOptions { unplaceable: UnplaceablePolicy::Fail, ..RunOptions::default() };
-    let mut crew = TestCluster::new().leader("laptop", 4, ["linux"]);
-    crew.submit_with("ship", options, three_systems);
-    insta::assert_snapshot!(crew.text(), @r"
+    let mut cluster = TestCluster::new().leader("laptop", 4, ["linux"]);
+    cluster.submit_with("ship", options, three_systems);
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 0
     worker laptop w100 i1 online 0 of 4 slots [linux]
     run 1 ship failed
@@ -87,15 +87,15 @@ fn on_one_machine_a_missing_label_can_be_made_a_failure() {
 
 #[test]
 fn a_dependent_waits_for_every_cell() {
-    let mut crew = three_machines();
-    crew.succeed(["test[linux]", "test[windows]"]);
-    crew.pass(Span::mins(1));
-    assert_eq!(crew.status("report"), StepStatus::Waiting);
-    crew.succeed(["test[macos]"]);
-    assert_eq!(crew.status("report"), StepStatus::Running);
-    crew.succeed(["report"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
-    insta::assert_snapshot!(crew.text(), @r"
+    let mut cluster = three_machines();
+    cluster.succeed(["test[linux]", "test[windows]"]);
+    cluster.pass(Span::mins(1));
+    assert_eq!(cluster.status("report"), StepStatus::Waiting);
+    cluster.succeed(["test[macos]"]);
+    assert_eq!(cluster.status("report"), StepStatus::Running);
+    cluster.succeed(["report"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 4
     worker tux w1 i1 online 0 of 2 slots [linux]
     worker mac w2 i1 online 0 of 2 slots [macos]
@@ -111,10 +111,10 @@ fn a_dependent_waits_for_every_cell() {
 
 #[test]
 fn one_cell_that_fails_blocks_the_dependent_and_is_named_as_its_cause() {
-    let mut crew = three_machines();
-    crew.succeed(["test[linux]", "test[macos]"]);
-    crew.finish("win", "test[windows]", Outcome::exit(1));
-    insta::assert_snapshot!(crew.text(), @r"
+    let mut cluster = three_machines();
+    cluster.succeed(["test[linux]", "test[macos]"]);
+    cluster.finish("win", "test[windows]", Outcome::exit(1));
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 3
     worker tux w1 i1 online 0 of 2 slots [linux]
     worker mac w2 i1 online 0 of 2 slots [macos]
@@ -130,14 +130,14 @@ fn one_cell_that_fails_blocks_the_dependent_and_is_named_as_its_cause() {
 
 #[test]
 fn redelivered_cell_counts_once() {
-    let mut crew = three_machines();
-    crew.succeed(["test[linux]", "test[macos]"]);
-    crew.kill("win");
-    crew.guard_ended("win");
-    assert_eq!(crew.status("report"), StepStatus::Waiting);
-    crew.restart("win");
-    crew.succeed(["test[windows]", "report"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    let mut cluster = three_machines();
+    cluster.succeed(["test[linux]", "test[macos]"]);
+    cluster.kill("win");
+    cluster.guard_ended("win");
+    assert_eq!(cluster.status("report"), StepStatus::Waiting);
+    cluster.restart("win");
+    cluster.succeed(["test[windows]", "report"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]

@@ -23,29 +23,29 @@ fn fences(replies: &[ExchangeReply]) -> Vec<Fence> {
     body(replies).grants.iter().map(|grant| grant.lease.fence).collect()
 }
 
-fn idle_crew() -> TestCluster {
-    let mut crew = TestCluster::new().worker("alpha", 2, []);
-    crew.submit("warm-up", |plan| plan.plain("hello", []));
-    crew.succeed(["hello"]);
-    crew
+fn idle_cluster() -> TestCluster {
+    let mut cluster = TestCluster::new().worker("alpha", 2, []);
+    cluster.submit("warm-up", |plan| plan.plain("hello", []));
+    cluster.succeed(["hello"]);
+    cluster
 }
 
 #[test]
 fn grant_with_a_lost_reply_is_resent_under_the_same_fence() {
-    let mut crew = idle_crew();
-    crew.cut("alpha");
-    crew.submit("ship", |plan| plan.plain("build", []));
-    let fence = crew.fence("build");
-    assert!(crew.running("alpha").is_empty(), "the reply was lost");
-    crew.mate("alpha").cut = false;
-    let exchange = crew.send("alpha");
-    let replies = crew.arrive(&exchange);
+    let mut cluster = idle_cluster();
+    cluster.cut("alpha");
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    let fence = cluster.fence("build");
+    assert!(cluster.running("alpha").is_empty(), "the reply was lost");
+    cluster.mate("alpha").cut = false;
+    let exchange = cluster.send("alpha");
+    let replies = cluster.arrive(&exchange);
     assert_eq!(fences(&replies), [fence]);
-    crew.deliver(replies.clone());
-    crew.deliver(replies);
-    assert_eq!(crew.running("alpha"), ["build"], "once, however often it is sent");
-    crew.pump();
-    insta::assert_snapshot!(crew.text(), @r"
+    cluster.deliver(replies.clone());
+    cluster.deliver(replies);
+    assert_eq!(cluster.running("alpha"), ["build"], "once, however often it is sent");
+    cluster.pump();
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 2
     worker alpha w1 i1 online 1 of 2 slots
     run 1 warm-up succeeded
@@ -57,71 +57,71 @@ fn grant_with_a_lost_reply_is_resent_under_the_same_fence() {
 
 #[test]
 fn repeated_exchange_is_answered_again_and_changes_nothing() {
-    let mut crew = idle_crew();
-    crew.cut("alpha");
-    crew.submit("ship", |plan| plan.plains(["a", "b", "c"]));
-    let exchange = crew.send("alpha");
-    let first = crew.arrive(&exchange);
-    let before = crew.text();
-    let second = crew.arrive(&exchange);
+    let mut cluster = idle_cluster();
+    cluster.cut("alpha");
+    cluster.submit("ship", |plan| plan.plains(["a", "b", "c"]));
+    let exchange = cluster.send("alpha");
+    let first = cluster.arrive(&exchange);
+    let before = cluster.text();
+    let second = cluster.arrive(&exchange);
     assert_eq!(fences(&first), fences(&second));
-    assert_eq!(crew.text(), before);
+    assert_eq!(cluster.text(), before);
 }
 
 #[test]
 fn exchange_that_arrives_after_a_newer_one_has_no_effect() {
-    let mut crew = idle_crew();
-    let old = crew.send("alpha");
-    crew.submit("ship", |plan| plan.plain("build", []));
-    crew.exchange("alpha");
-    assert_eq!(crew.running("alpha"), ["build"]);
-    let before = crew.text();
-    let replies = crew.arrive(&old);
+    let mut cluster = idle_cluster();
+    let old = cluster.send("alpha");
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    cluster.exchange("alpha");
+    assert_eq!(cluster.running("alpha"), ["build"]);
+    let before = cluster.text();
+    let replies = cluster.arrive(&old);
     assert_eq!(replies[0].body, Err(WorkerRefusal::OldSeq));
-    assert_eq!(crew.text(), before, "it does not list `build`, and nothing follows from that");
-    crew.deliver(replies);
-    assert_eq!(crew.mates["alpha"].stops, []);
-    crew.succeed(["build"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    assert_eq!(cluster.text(), before, "it does not list `build`, and nothing follows from that");
+    cluster.deliver(replies);
+    assert_eq!(cluster.workers["alpha"].stops, []);
+    cluster.succeed(["build"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn late_reply_is_dropped() {
-    let mut crew = idle_crew();
-    crew.cut("alpha");
-    crew.submit("ship", |plan| plan.plain("build", []));
-    crew.mate("alpha").cut = false;
-    let exchange = crew.send("alpha");
-    let late = crew.arrive(&exchange);
-    crew.exchange("alpha");
-    assert_eq!(crew.running("alpha"), ["build"]);
-    crew.succeed(["build"]);
-    crew.deliver(late);
-    crew.pump();
-    assert!(crew.running("alpha").is_empty());
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    let mut cluster = idle_cluster();
+    cluster.cut("alpha");
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    cluster.mate("alpha").cut = false;
+    let exchange = cluster.send("alpha");
+    let late = cluster.arrive(&exchange);
+    cluster.exchange("alpha");
+    assert_eq!(cluster.running("alpha"), ["build"]);
+    cluster.succeed(["build"]);
+    cluster.deliver(late);
+    cluster.pump();
+    assert!(cluster.running("alpha").is_empty());
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn newer_exchange_answers_the_parked_one_with_an_empty_reply() {
-    let mut crew = idle_crew();
-    let first = crew.send("alpha");
-    crew.arrive(&first);
-    let second = crew.send("alpha");
-    let replies = crew.arrive(&second);
+    let mut cluster = idle_cluster();
+    let first = cluster.send("alpha");
+    cluster.arrive(&first);
+    let second = cluster.send("alpha");
+    let replies = cluster.arrive(&second);
     assert_eq!(replies[0].seq, first.seq);
     assert_eq!(body(&replies), ExchangeReplyBody::default());
 }
 
 #[test]
 fn acknowledged_lease_that_the_worker_does_not_list_is_lost_at_once() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| plan.plain("build", []));
-    let mut exchange = crew.send("alpha");
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    let mut exchange = cluster.send("alpha");
     exchange.in_flight.clear();
     assert_eq!(exchange.seen, Seq(1));
-    crew.arrive(&exchange);
-    insta::assert_snapshot!(crew.text(), @r"
+    cluster.arrive(&exchange);
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 2
     worker alpha w1 i1 online 1 of 1 slots
     run 1 ship running
@@ -131,35 +131,38 @@ fn acknowledged_lease_that_the_worker_does_not_list_is_lost_at_once() {
 }
 
 /// `build` ends on alpha. The report is returned and not sent.
-fn unsent_report(crew: &mut TestCluster) -> FinishedAttempt {
-    crew.cut("alpha");
-    crew.finish("alpha", "build", Outcome::exit(0));
-    crew.mate("alpha").cut = false;
-    let report = crew.send("alpha").finished;
+fn unsent_report(cluster: &mut TestCluster) -> FinishedAttempt {
+    cluster.cut("alpha");
+    cluster.finish("alpha", "build", Outcome::exit(0));
+    cluster.mate("alpha").cut = false;
+    let report = cluster.send("alpha").finished;
     report.first().expect("alpha has something to report").clone()
 }
 
 #[test]
 fn outcome_that_comes_after_the_next_lease_is_stale_and_kept_as_history() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| plan.plain("build", []));
-    crew.join("beta", 1, []);
-    let report = unsent_report(&mut crew);
-    crew.cut("alpha");
-    crew.pass(TTL);
-    assert_eq!(crew.running("beta"), ["build"]);
-    crew.mate("alpha").cut = false;
-    let exchange = crew.send("alpha");
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    cluster.join("beta", 1, []);
+    let report = unsent_report(&mut cluster);
+    cluster.cut("alpha");
+    cluster.pass(TTL);
+    assert_eq!(cluster.running("beta"), ["build"]);
+    cluster.mate("alpha").cut = false;
+    let exchange = cluster.send("alpha");
     assert_eq!(exchange.finished, std::slice::from_ref(&report));
-    let verdicts = body(&crew.arrive(&exchange)).verdicts;
+    let verdicts = body(&cluster.arrive(&exchange)).verdicts;
     assert_eq!(verdicts, [(report.lease.fence, OutcomeVerdict::Stale)]);
-    assert_eq!(crew.status("build"), StepStatus::Running);
+    assert_eq!(cluster.status("build"), StepStatus::Running);
     let late = |event: &&Event| matches!(event, Event::LateOutcome(_));
-    assert_eq!(crew.journal.iter().filter(late).count(), 1);
-    let again = crew.send("alpha");
-    assert_eq!(body(&crew.arrive(&again)).verdicts, [(report.lease.fence, OutcomeVerdict::Stale)]);
-    assert_eq!(crew.journal.iter().filter(late).count(), 1, "history is written once");
-    insta::assert_snapshot!(crew.text(), @r"
+    assert_eq!(cluster.journal.iter().filter(late).count(), 1);
+    let again = cluster.send("alpha");
+    assert_eq!(
+        body(&cluster.arrive(&again)).verdicts,
+        [(report.lease.fence, OutcomeVerdict::Stale)]
+    );
+    assert_eq!(cluster.journal.iter().filter(late).count(), 1, "history is written once");
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 2
     worker alpha w1 i1 online 0 of 1 slots
     worker beta w2 i1 online 1 of 1 slots
@@ -171,36 +174,36 @@ fn outcome_that_comes_after_the_next_lease_is_stale_and_kept_as_history() {
 
 #[test]
 fn repeated_outcome_is_accepted_each_time() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| plan.plain("build", []));
-    let report = unsent_report(&mut crew);
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    let report = unsent_report(&mut cluster);
     for _ in 0..3 {
-        let exchange = crew.send("alpha");
-        let verdicts = body(&crew.arrive(&exchange)).verdicts;
+        let exchange = cluster.send("alpha");
+        let verdicts = body(&cluster.arrive(&exchange)).verdicts;
         assert_eq!(verdicts, [(report.lease.fence, OutcomeVerdict::Accepted)]);
     }
-    let ended = crew.journal.iter().filter(|event| matches!(event, Event::LeaseEnded(_)));
+    let ended = cluster.journal.iter().filter(|event| matches!(event, Event::LeaseEnded(_)));
     assert_eq!(ended.count(), 1);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn new_leader_accepts_outcomes_that_the_old_one_accepted() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| {
         plan.plain("build", []);
         plan.plain("test", ["build"]);
     });
-    let report = unsent_report(&mut crew);
-    let exchange = crew.send("alpha");
-    crew.arrive(&exchange);
-    crew.take_over();
-    let exchange = crew.send("alpha");
+    let report = unsent_report(&mut cluster);
+    let exchange = cluster.send("alpha");
+    cluster.arrive(&exchange);
+    cluster.take_over();
+    let exchange = cluster.send("alpha");
     assert_eq!(exchange.finished, std::slice::from_ref(&report), "it never saw the verdict");
-    let reply = body(&crew.arrive(&exchange));
+    let reply = body(&cluster.arrive(&exchange));
     assert_eq!(reply.verdicts, [(report.lease.fence, OutcomeVerdict::Accepted)]);
     assert_eq!(reply.grants.len(), 1, "and `test` is sent again");
-    insta::assert_snapshot!(crew.text(), @r"
+    insta::assert_snapshot!(cluster.text(), @r"
     term t2 ttl 15s fences 2
     worker alpha w1 i1 online 1 of 1 slots
     run 1 ship running
@@ -211,21 +214,21 @@ fn new_leader_accepts_outcomes_that_the_old_one_accepted() {
 
 #[test]
 fn a_failed_attempt_that_is_reported_twice_is_retried_once() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
     let retry = windlass_core::plan::RetryPolicy::times(3);
     let flaky = windlass_core::plan::StepSpec { retry, ..Default::default() };
-    crew.submit("ship", |plan| plan.step("build", flaky, []));
-    crew.cut("alpha");
-    crew.finish("alpha", "build", Outcome::exit(1));
-    crew.mate("alpha").cut = false;
+    cluster.submit("ship", |plan| plan.step("build", flaky, []));
+    cluster.cut("alpha");
+    cluster.finish("alpha", "build", Outcome::exit(1));
+    cluster.mate("alpha").cut = false;
     for _ in 0..2 {
-        let exchange = crew.send("alpha");
-        assert_eq!(body(&crew.arrive(&exchange)).verdicts[0].1, OutcomeVerdict::Accepted);
+        let exchange = cluster.send("alpha");
+        assert_eq!(body(&cluster.arrive(&exchange)).verdicts[0].1, OutcomeVerdict::Accepted);
     }
-    crew.take_over();
-    let exchange = crew.send("alpha");
-    assert_eq!(body(&crew.arrive(&exchange)).verdicts[0].1, OutcomeVerdict::Accepted);
-    insta::assert_snapshot!(crew.text(), @r"
+    cluster.take_over();
+    let exchange = cluster.send("alpha");
+    assert_eq!(body(&cluster.arrive(&exchange)).verdicts[0].1, OutcomeVerdict::Accepted);
+    insta::assert_snapshot!(cluster.text(), @r"
     term t2 ttl 15s fences 1
     worker alpha w1 i1 online 0 of 1 slots
     run 1 ship running
@@ -236,30 +239,30 @@ fn a_failed_attempt_that_is_reported_twice_is_retried_once() {
 
 #[test]
 fn exchange_stays_parked_while_a_step_takes_time_to_stop() {
-    let mut crew = TestCluster::new().worker("alpha", 2, []);
-    crew.submit("ship", |plan| plan.plains(["bad", "slow"]));
-    crew.finish("alpha", "bad", Outcome::exit(1));
-    assert_eq!(crew.mates["alpha"].stops.len(), 1, "slow gets a stop order");
-    assert!(!crew.restless, "one order is enough");
-    crew.finish("alpha", "slow", Outcome::plain(OutcomeKind::Cancelled));
-    crew.pass(Span::secs(1));
-    assert_eq!(crew.run_status("ship"), RunStatus::Failed);
+    let mut cluster = TestCluster::new().worker("alpha", 2, []);
+    cluster.submit("ship", |plan| plan.plains(["bad", "slow"]));
+    cluster.finish("alpha", "bad", Outcome::exit(1));
+    assert_eq!(cluster.workers["alpha"].stops.len(), 1, "slow gets a stop order");
+    assert!(!cluster.restless, "one order is enough");
+    cluster.finish("alpha", "slow", Outcome::plain(OutcomeKind::Cancelled));
+    cluster.pass(Span::secs(1));
+    assert_eq!(cluster.run_status("ship"), RunStatus::Failed);
 }
 
 /// The bytes of a message.
 const MESSAGE_MAX: usize = 1024 * 1024;
 
 /// `build` has an output of the maximum size, and eight steps read it.
-fn heavy_crew() -> TestCluster {
-    let mut crew = TestCluster::new().worker("alpha", 8, []);
-    crew.submit("ship", |plan| {
+fn heavy_cluster() -> TestCluster {
+    let mut cluster = TestCluster::new().worker("alpha", 8, []);
+    cluster.submit("ship", |plan| {
         plan.plain("build", []);
         let reads = StepSpec { reads: vec![StepIx(0)], ..StepSpec::default() };
         for at in 0..8 {
             plan.step(&format!("page{at}"), reads.clone(), ["build"]);
         }
     });
-    crew
+    cluster
 }
 
 /// Most of the output has to be escaped, once in the output and again in the message.
@@ -277,51 +280,51 @@ fn size(replies: &[ExchangeReply]) -> usize {
 
 #[test]
 fn grants_beyond_the_message_limit_follow_in_the_next_reply() {
-    let mut crew = heavy_crew();
-    crew.cut("alpha");
-    let now = crew.now;
-    let (run, build) = crew.find("build");
-    crew.mate("alpha").finish(run, build, heavy_output(), now);
-    let exchange = crew.send("alpha");
-    let first = crew.arrive(&exchange);
+    let mut cluster = heavy_cluster();
+    cluster.cut("alpha");
+    let now = cluster.now;
+    let (run, build) = cluster.find("build");
+    cluster.mate("alpha").finish(run, build, heavy_output(), now);
+    let exchange = cluster.send("alpha");
+    let first = cluster.arrive(&exchange);
     assert_eq!(fences(&first), [2, 3, 4, 5, 6].map(Fence), "{} bytes", size(&first));
     assert!(size(&first) < MESSAGE_MAX);
-    crew.mate("alpha").cut = false;
-    crew.deliver(first);
-    crew.pump();
-    assert_eq!(crew.running("alpha").len(), 8, "the rest came at once");
-    crew.succeed(["page0", "page1", "page2", "page3", "page4", "page5", "page6", "page7"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    cluster.mate("alpha").cut = false;
+    cluster.deliver(first);
+    cluster.pump();
+    assert_eq!(cluster.running("alpha").len(), 8, "the rest came at once");
+    cluster.succeed(["page0", "page1", "page2", "page3", "page4", "page5", "page6", "page7"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn resent_grants_fit_in_a_message() {
-    let mut crew = heavy_crew();
-    crew.cut("alpha");
-    let now = crew.now;
-    let (run, build) = crew.find("build");
-    crew.mate("alpha").finish(run, build, heavy_output(), now);
+    let mut cluster = heavy_cluster();
+    cluster.cut("alpha");
+    let now = cluster.now;
+    let (run, build) = cluster.find("build");
+    cluster.mate("alpha").finish(run, build, heavy_output(), now);
     for _ in 0..3 {
-        let exchange = crew.send("alpha");
-        let lost = crew.arrive(&exchange);
+        let exchange = cluster.send("alpha");
+        let lost = cluster.arrive(&exchange);
         assert_eq!(fences(&lost), [2, 3, 4, 5, 6].map(Fence), "nothing is granted beside them");
         assert!(size(&lost) < MESSAGE_MAX);
     }
-    crew.heal("alpha");
-    assert_eq!(crew.running("alpha").len(), 8);
+    cluster.heal("alpha");
+    assert_eq!(cluster.running("alpha").len(), 8);
 }
 
 #[test]
 fn reply_to_a_parked_exchange_fits_in_a_message() {
-    let mut crew = heavy_crew();
-    crew.join("beta", 8, []);
-    crew.cut("beta");
-    let now = crew.now;
-    let (run, build) = crew.find("build");
-    crew.mate("alpha").finish(run, build, heavy_output(), now);
-    crew.cut("alpha");
-    let exchange = crew.send("alpha");
-    let replies = crew.arrive(&exchange);
+    let mut cluster = heavy_cluster();
+    cluster.join("beta", 8, []);
+    cluster.cut("beta");
+    let now = cluster.now;
+    let (run, build) = cluster.find("build");
+    cluster.mate("alpha").finish(run, build, heavy_output(), now);
+    cluster.cut("alpha");
+    let exchange = cluster.send("alpha");
+    let replies = cluster.arrive(&exchange);
     let granted: Vec<usize> =
         replies.iter().map(|it| it.body.as_ref().unwrap().grants.len()).collect();
     assert_eq!(granted.iter().sum::<usize>(), 8, "{granted:?}");

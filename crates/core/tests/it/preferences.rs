@@ -18,102 +18,105 @@ fn queued(why: WhyReport) -> String {
 
 #[test]
 fn a_step_goes_to_a_worker_that_it_prefers_if_that_one_has_a_free_slot() {
-    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    cluster.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("lint", StepSpec::default(), []);
     });
-    assert_eq!(crew.running("beta"), ["pack"]);
-    assert_eq!(crew.running("alpha"), ["lint"]);
+    assert_eq!(cluster.running("beta"), ["pack"]);
+    assert_eq!(cluster.running("alpha"), ["lint"]);
 }
 
 #[test]
 fn step_waits_two_seconds_for_a_preferred_worker_and_then_runs_on_any() {
-    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    cluster.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("zip", StepSpec::preferring(["ssd"]), []);
     });
-    crew.pass(Span::millis(1999));
-    assert_eq!(crew.status("zip"), StepStatus::Ready, "beta may be free at any moment");
+    cluster.pass(Span::millis(1999));
+    assert_eq!(cluster.status("zip"), StepStatus::Ready, "beta may be free at any moment");
     assert_eq!(
-        queued(crew.why("zip")),
+        queued(cluster.why("zip")),
         "alpha lacks ssd, which is preferred for 2s; beta holds 1 leases in 1 slots"
     );
-    crew.pass(Span::millis(1));
-    assert_eq!(crew.running("alpha"), ["zip"], "and is not waited for any longer");
-    crew.succeed(["pack", "zip"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
+    cluster.pass(Span::millis(1));
+    assert_eq!(cluster.running("alpha"), ["zip"], "and is not waited for any longer");
+    cluster.succeed(["pack", "zip"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
 }
 
 #[test]
 fn a_preferred_worker_that_becomes_free_in_time_gets_the_step() {
-    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    cluster.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("zip", StepSpec::preferring(["ssd"]), []);
     });
-    crew.pass(Span::secs(1));
-    crew.succeed(["pack"]);
-    assert_eq!(crew.running("beta"), ["zip"]);
+    cluster.pass(Span::secs(1));
+    cluster.succeed(["pack"]);
+    assert_eq!(cluster.running("beta"), ["zip"]);
 }
 
 #[test]
 fn wait_for_a_preferred_worker_counts_per_step() {
-    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
-    crew.submit("one", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    cluster.submit("one", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("zip", StepSpec::preferring(["ssd"]), []);
     });
-    crew.pass(Span::secs(1));
-    crew.submit("two", |plan| plan.step("sum", StepSpec::preferring(["ssd"]), []));
+    cluster.pass(Span::secs(1));
+    cluster.submit("two", |plan| plan.step("sum", StepSpec::preferring(["ssd"]), []));
     let urgent = StepSpec { priority: 9, ..StepSpec::preferring(["ssd"]) };
-    crew.submit("three", |plan| plan.step("sign", urgent, []));
-    crew.pass(Span::secs(1));
-    assert_eq!(crew.status("sign"), StepStatus::Ready, "it goes first, and has patience");
-    crew.pass(Span::secs(1));
-    assert_eq!(crew.running("alpha"), ["sign", "zip", "sum"]);
+    cluster.submit("three", |plan| plan.step("sign", urgent, []));
+    cluster.pass(Span::secs(1));
+    assert_eq!(cluster.status("sign"), StepStatus::Ready, "it goes first, and has patience");
+    cluster.pass(Span::secs(1));
+    assert_eq!(cluster.running("alpha"), ["sign", "zip", "sum"]);
 }
 
 #[test]
 fn step_runs_at_once_if_no_preferred_worker_exists_or_remains() {
-    let mut crew = TestCluster::new().worker("alpha", 4, []);
-    crew.submit("ship", |plan| plan.step("pack", StepSpec::preferring(["ssd"]), []));
-    assert_eq!(crew.running("alpha"), ["pack"]);
-    crew.join("beta", 1, ["ssd"]);
-    crew.submit("next", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 4, []);
+    cluster.submit("ship", |plan| plan.step("pack", StepSpec::preferring(["ssd"]), []));
+    assert_eq!(cluster.running("alpha"), ["pack"]);
+    cluster.join("beta", 1, ["ssd"]);
+    cluster.submit("next", |plan| {
         plan.step("zip", StepSpec::preferring(["ssd"]), []);
         plan.step("sum", StepSpec::preferring(["ssd"]), []);
     });
-    assert_eq!((crew.running("beta"), crew.status("sum")), (vec!["zip".into()], StepStatus::Ready));
-    crew.ask(EngineRequest::Drain { worker: crew.mates["beta"].id });
-    assert_eq!(crew.running("alpha"), ["pack", "sum"], "a draining worker does not count");
+    assert_eq!(
+        (cluster.running("beta"), cluster.status("sum")),
+        (vec!["zip".into()], StepStatus::Ready)
+    );
+    cluster.ask(EngineRequest::Drain { worker: cluster.workers["beta"].id });
+    assert_eq!(cluster.running("alpha"), ["pack", "sum"], "a draining worker does not count");
 }
 
 #[test]
 fn requirement_must_be_met_and_step_with_preference_is_not_leased_ahead() {
-    let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]).worker("beta", 1, ["ssd"]);
+    let mut cluster = TestCluster::new().worker("alpha", 1, ["linux"]).worker("beta", 1, ["ssd"]);
     let mut spec = StepSpec::requiring(["linux"]);
     spec.placement.preferences = vec![RequirementClause(vec![RequirementAtom::has("ssd")])];
-    crew.submit("ship", |plan| plan.matrix("test", ["1", "2"], |_| spec.clone()));
-    crew.pass(Span::secs(10));
-    assert_eq!(crew.running("alpha"), ["test[1]"], "beta has an ssd, and is no linux");
-    assert_eq!(crew.status("test[2]"), StepStatus::Ready);
-    assert!(crew.running("beta").is_empty());
+    cluster.submit("ship", |plan| plan.matrix("test", ["1", "2"], |_| spec.clone()));
+    cluster.pass(Span::secs(10));
+    assert_eq!(cluster.running("alpha"), ["test[1]"], "beta has an ssd, and is no linux");
+    assert_eq!(cluster.status("test[2]"), StepStatus::Ready);
+    assert!(cluster.running("beta").is_empty());
 }
 
 #[test]
 fn new_leader_keeps_preferences_and_the_start_of_the_wait() {
-    let mut crew = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 4, []).worker("beta", 1, ["ssd"]);
+    cluster.submit("ship", |plan| {
         plan.step("pack", StepSpec::preferring(["ssd"]), []);
         plan.step("zip", StepSpec::preferring(["ssd"]), []);
     });
-    crew.pass(Span::secs(1));
-    crew.take_over();
-    crew.exchange("alpha");
-    crew.exchange("beta");
-    assert_eq!(crew.status("zip"), StepStatus::Ready);
-    crew.pass(Span::secs(1));
-    assert_eq!(crew.running("alpha"), ["zip"]);
+    cluster.pass(Span::secs(1));
+    cluster.take_over();
+    cluster.exchange("alpha");
+    cluster.exchange("beta");
+    assert_eq!(cluster.status("zip"), StepStatus::Ready);
+    cluster.pass(Span::secs(1));
+    assert_eq!(cluster.running("alpha"), ["zip"]);
 }

@@ -37,16 +37,16 @@ fn step_line(report: &StepReport<'_>) -> String {
 
 #[test]
 fn reports_show_which_worker_runs_which_step() {
-    let mut crew = TestCluster::new().worker("alpha", 2, ["linux"]);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 2, ["linux"]);
+    cluster.submit("ship", |plan| {
         plan.plain("lint", []);
         plan.step("deploy", StepSpec::locking(["prod"]), []);
         plan.matrix("test", ["a", "b"], |_| StepSpec::default());
         plan.plain("tell", ["lint"]);
     });
-    crew.pass(Span::secs(1));
-    crew.finish("alpha", "lint", Outcome::exit(1));
-    insta::assert_snapshot!(reports(&crew.engine), @r#"
+    cluster.pass(Span::secs(1));
+    cluster.finish("alpha", "lint", Outcome::exit(1));
+    insta::assert_snapshot!(reports(&cluster.engine), @r#"
     LeaderReport { term: t1, since: Time(1200.000), ttl: 15s, own: Some(w100) }
     WorkerReport { id: w1, name: "alpha", incarnation: i1, status: Online, labels: Labels(["linux"]), slots: 2, leases: 2, since: Time(1200.000), home: Apart }
     LeaseReport { fence: f2, run: run 1, step: #2, name: "test[a]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1200.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
@@ -64,42 +64,42 @@ fn reports_show_which_worker_runs_which_step() {
 
 #[test]
 fn a_replica_reports_the_same() {
-    let mut crew = TestCluster::new().worker("alpha", 2, []);
-    crew.submit("ship", |plan| plan.plains(["a", "b", "c"]));
-    crew.succeed(["a"]);
-    let before = reports(&crew.engine);
+    let mut cluster = TestCluster::new().worker("alpha", 2, []);
+    cluster.submit("ship", |plan| plan.plains(["a", "b", "c"]));
+    cluster.succeed(["a"]);
+    let before = reports(&cluster.engine);
     // The new leader has folded only the journal; its first event is its own.
-    crew.take_over();
+    cluster.take_over();
     let without_leader = |text: &str| text.split_once('\n').unwrap().1.to_owned();
-    assert_eq!(without_leader(&reports(&crew.engine)), without_leader(&before));
+    assert_eq!(without_leader(&reports(&cluster.engine)), without_leader(&before));
 }
 
 #[test]
 fn steps_are_read_in_pages_and_counted_by_status() {
-    let mut crew = TestCluster::new();
-    crew.submit("ship", |plan| plan.chain("step", 5));
-    let run = crew.engine.run(crew.run_id("ship")).unwrap();
+    let mut cluster = TestCluster::new();
+    cluster.submit("ship", |plan| plan.chain("step", 5));
+    let run = cluster.engine.run(cluster.run_id("ship")).unwrap();
     let names: Vec<_> = run.steps(StepIx(3)).map(|step| step.name).collect();
     assert_eq!(names, ["step3", "step4"]);
     assert_eq!(run.steps(StepIx(9)).count(), 0, "behind the last there is none");
     assert_eq!(run.counts().of(StepStatus::Waiting), 4);
     assert_eq!(run.counts().of(StepStatus::Ready), 1);
-    assert!(crew.engine.run(RunId(99)).is_none());
+    assert!(cluster.engine.run(RunId(99)).is_none());
 }
 
 #[test]
 fn lock_report_names_the_holders_and_counts_the_waiters() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
+    cluster.submit("ship", |plan| {
         plan.lock_slots("farm", 2);
         plan.matrix("soak", ["1", "2", "3", "4"], |_| StepSpec::locking(["farm"]));
     });
-    crew.pass(Span::secs(1));
-    crew.submit("next", |plan| {
+    cluster.pass(Span::secs(1));
+    cluster.submit("next", |plan| {
         plan.lock_slots("farm", 2);
         plan.step("deploy", StepSpec::locking(["farm"]), []);
     });
-    insta::assert_snapshot!(json(&crew.engine.locks().collect::<Vec<_>>()), @r#"
+    insta::assert_snapshot!(json(&cluster.engine.locks().collect::<Vec<_>>()), @r#"
     [{"name":"farm","slots":2,"holders":[{"run":1,"step":0,"name":"soak[1]","worker":"alpha","fence":1,"since":1200000},{"run":1,"step":1,"name":"soak[2]","worker":"beta","fence":2,"since":1200000}],"waiting":3,"embargo":null}]
     "#);
 }
@@ -114,26 +114,26 @@ fn json<T: Serialize + DeserializeOwned + PartialEq + Debug>(told: &T) -> String
 
 #[test]
 fn queue_report_lists_waiting_steps_and_capable_workers_per_class() {
-    let mut crew =
+    let mut cluster =
         TestCluster::new().worker("alpha", 1, ["linux", "gpu"]).worker("beta", 2, ["linux"]);
-    crew.submit("ship", |plan| {
+    cluster.submit("ship", |plan| {
         plan.matrix("train", ["1", "2"], |_| never_ahead("gpu"));
         plan.step("sign", StepSpec::requiring(["windows"]), []);
     });
-    crew.pass(Span::secs(3));
-    crew.submit("next", |plan| {
+    cluster.pass(Span::secs(3));
+    cluster.submit("next", |plan| {
         plan.step("migrate", StepSpec::locking(["db"]), []);
         plan.step("deploy", StepSpec::locking(["db"]), []);
         plan.plain("lint", ["migrate"]);
     });
-    let lines = crew.engine.queue().iter().map(json).collect::<Vec<_>>();
+    let lines = cluster.engine.queue().iter().map(json).collect::<Vec<_>>();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     {"requires":"gpu","prefers":[],"ready":1,"locked":0,"oldest":1200000,"workers":1,"free":0}
     {"requires":"windows","prefers":[],"ready":1,"locked":0,"oldest":1200000,"workers":0,"free":0}
     {"requires":"any worker","prefers":[],"ready":1,"locked":1,"oldest":1203000,"workers":2,"free":1}
     "#);
-    crew.succeed(["train[1]", "train[2]", "migrate", "deploy", "lint"]);
-    let waits: Vec<_> = crew.engine.queue().into_iter().map(|class| class.requires).collect();
+    cluster.succeed(["train[1]", "train[2]", "migrate", "deploy", "lint"]);
+    let waits: Vec<_> = cluster.engine.queue().into_iter().map(|class| class.requires).collect();
     assert_eq!(waits, ["windows"]);
 }
 
@@ -144,19 +144,19 @@ fn never_ahead(label: &str) -> StepSpec {
 
 #[test]
 fn reports_and_reasons_survive_json() {
-    let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, ["linux"]);
+    cluster.submit("ship", |plan| {
         plan.step("migrate", StepSpec::locking(["db"]), []);
         plan.step("deploy", StepSpec::locking(["db"]), []);
         plan.step("train", StepSpec::requiring(["gpu"]), []);
         plan.plain("tell", ["deploy"]);
     });
-    let run = crew.engine.run(crew.run_id("ship")).unwrap();
-    let mut lines = vec![json(&crew.engine.leader()), json(&run.counts())];
-    lines.extend(crew.engine.workers().map(|it| json(&it)));
-    lines.extend(crew.engine.leases().map(|it| json(&it)));
+    let run = cluster.engine.run(cluster.run_id("ship")).unwrap();
+    let mut lines = vec![json(&cluster.engine.leader()), json(&run.counts())];
+    lines.extend(cluster.engine.workers().map(|it| json(&it)));
+    lines.extend(cluster.engine.leases().map(|it| json(&it)));
     lines.extend(run.steps(StepIx(0)).map(|it| json(&it)));
-    lines.extend(["migrate", "deploy", "train", "tell"].map(|step| json(&crew.why(step))));
+    lines.extend(["migrate", "deploy", "train", "tell"].map(|step| json(&cluster.why(step))));
     lines.push(serde_json::to_string(&run).unwrap());
     insta::assert_snapshot!(lines.join("\n"), @r#"
     {"term":1,"since":1200000,"ttl":15000,"own":100}
@@ -177,33 +177,34 @@ fn reports_and_reasons_survive_json() {
 
 #[test]
 fn lock_taken_by_an_operator_is_not_reported_as_held() {
-    let mut crew = TestCluster::new().worker("alpha", 2, []);
-    crew.submit("ship", |plan| plan.step("a", StepSpec::locking(["db"]), []));
-    let fence = crew.fence("a");
-    assert_eq!(crew.engine.leases().next().unwrap().locks, ["db"]);
-    let forced = crew.ask(EngineRequest::ForceRelease { lock: "db".into(), fence });
+    let mut cluster = TestCluster::new().worker("alpha", 2, []);
+    cluster.submit("ship", |plan| plan.step("a", StepSpec::locking(["db"]), []));
+    let fence = cluster.fence("a");
+    assert_eq!(cluster.engine.leases().next().unwrap().locks, ["db"]);
+    let forced = cluster.ask(EngineRequest::ForceRelease { lock: "db".into(), fence });
     assert_eq!(forced, EngineAnswer::Done);
-    assert_eq!(crew.engine.leases().next().unwrap().locks, [""; 0]);
+    assert_eq!(cluster.engine.leases().next().unwrap().locks, [""; 0]);
 }
 
 #[test]
 fn stop_reason_is_reported_as_text() {
-    let mut crew = TestCluster::new().worker("alpha", 2, []);
-    crew.submit("ship", |plan| plan.plains(["a"]));
-    let run = crew.run_id("ship");
-    crew.ask(EngineRequest::Cancel { run, level: CancelLevel::Kill });
-    let stop = crew.engine.leases().next().unwrap().stop.unwrap();
+    let mut cluster = TestCluster::new().worker("alpha", 2, []);
+    cluster.submit("ship", |plan| plan.plains(["a"]));
+    let run = cluster.run_id("ship");
+    cluster.ask(EngineRequest::Cancel { run, level: CancelLevel::Kill });
+    let stop = cluster.engine.leases().next().unwrap().stop.unwrap();
     assert_eq!((stop.how.word(), stop.why.word()), ("kill", "run_cancelled"));
 }
 
 #[test]
 fn events_in_json_omit_plan_and_output() {
-    let mut crew = TestCluster::new().worker("alpha", 1, ["linux"]);
-    crew.submit("ship", |plan| plan.plains(["a"]));
+    let mut cluster = TestCluster::new().worker("alpha", 1, ["linux"]);
+    cluster.submit("ship", |plan| plan.plains(["a"]));
     let output = StepOutput::Inline("{\"password\":\"hunter2\"}".into());
-    crew.finish("alpha", "a", Outcome { output, ..Outcome::exit(0) });
+    cluster.finish("alpha", "a", Outcome { output, ..Outcome::exit(0) });
     let at = Time::from_millis(1_790_000_000_123);
-    let lines = crew.journal.iter().zip(1..).map(|(event, pos)| event.to_json(pos, at).to_string());
+    let lines =
+        cluster.journal.iter().zip(1..).map(|(event, pos)| event.to_json(pos, at).to_string());
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
     {"at":"2026-09-21T14:13:20.123Z","data":{"embargo":null,"generation":0,"own":"100","term":1,"ttl_ms":15000},"pos":1,"type":"led","v":1}
     {"at":"2026-09-21T14:13:20.123Z","data":{"home":"apart","incarnation":1,"labels":["linux"],"name":"alpha","scope":"all_runs","slots":1},"pos":2,"type":"worker_registered","v":1,"worker":"1"}

@@ -13,18 +13,18 @@ use crate::test_cluster::{TTL, TestCluster};
 
 #[test]
 fn restarted_worker_takes_over_at_once_after_its_spooled_outcomes() {
-    let mut crew = TestCluster::new().worker("alpha", 2, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 2, []);
+    cluster.submit("ship", |plan| {
         plan.plains(["done", "begun"]);
         plan.plain("after", ["done"]);
     });
-    crew.cut("alpha");
-    crew.finish("alpha", "done", Outcome::exit(0));
-    crew.kill("alpha");
-    crew.restart("alpha");
-    assert_eq!(crew.status("done"), StepStatus::Succeeded, "from the spool");
-    assert_eq!(crew.running("alpha"), ["after", "begun"], "`begun` is lost and granted again");
-    insta::assert_snapshot!(crew.text(), @r"
+    cluster.cut("alpha");
+    cluster.finish("alpha", "done", Outcome::exit(0));
+    cluster.kill("alpha");
+    cluster.restart("alpha");
+    assert_eq!(cluster.status("done"), StepStatus::Succeeded, "from the spool");
+    assert_eq!(cluster.running("alpha"), ["after", "begun"], "`begun` is lost and granted again");
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 4
     worker alpha w1 i2 online 2 of 2 slots
     run 1 ship running
@@ -37,15 +37,15 @@ fn restarted_worker_takes_over_at_once_after_its_spooled_outcomes() {
 
 #[test]
 fn dropped_worker_still_gets_a_verdict_for_each_spooled_outcome() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| plan.plain("build", []));
-    crew.cut("alpha");
-    crew.finish("alpha", "build", Outcome::exit(0));
-    crew.pass(TTL + Span::hours(1));
-    assert_eq!(crew.engine.worker_status(WorkerId(1)), None, "forgotten");
-    let mate = crew.mates["alpha"].next_life();
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| plan.plain("build", []));
+    cluster.cut("alpha");
+    cluster.finish("alpha", "build", Outcome::exit(0));
+    cluster.pass(TTL + Span::hours(1));
+    assert_eq!(cluster.engine.worker_status(WorkerId(1)), None, "forgotten");
+    let mate = cluster.workers["alpha"].next_life();
     let spooled: Vec<_> = mate.register().spooled;
-    let answer = crew.ask(windlass_core::engine::EngineRequest::Register(mate.register()));
+    let answer = cluster.ask(windlass_core::engine::EngineRequest::Register(mate.register()));
     let EngineAnswer::Registered(told) = answer else {
         panic!("it may join again: {answer:?}");
     };
@@ -54,25 +54,25 @@ fn dropped_worker_still_gets_a_verdict_for_each_spooled_outcome() {
 
 #[test]
 fn former_incarnation_of_a_restarted_worker_is_refused() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    let old = crew.send("alpha");
-    crew.restart("alpha");
-    let replies = crew.arrive(&old);
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    let old = cluster.send("alpha");
+    cluster.restart("alpha");
+    let replies = cluster.arrive(&old);
     assert_eq!(replies[0].body, Err(WorkerRefusal::Superseded));
 }
 
 #[test]
 fn a_second_worker_of_the_same_name_is_refused_while_the_first_is_live() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
     let twin = || SessionWorker::new(9, "alpha", 1, &[], WorkerLocality::Apart);
-    let refused = crew.enlist("twin", twin());
+    let refused = cluster.enlist("twin", twin());
     assert_eq!(refused, Err(WorkerRefusal::NameTaken { name: "alpha".into(), by: WorkerId(1) }));
-    crew.cut("alpha");
-    crew.pass(TTL.saturating_sub(Span::millis(1)));
-    assert!(crew.enlist("twin", twin()).is_err(), "it may still be there");
-    crew.pass(Span::millis(1));
-    assert_eq!(crew.enlist("twin", twin()), Ok(()));
-    insta::assert_snapshot!(crew.text(), @r"
+    cluster.cut("alpha");
+    cluster.pass(TTL.saturating_sub(Span::millis(1)));
+    assert!(cluster.enlist("twin", twin()).is_err(), "it may still be there");
+    cluster.pass(Span::millis(1));
+    assert_eq!(cluster.enlist("twin", twin()), Ok(()));
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 0
     worker alpha w1 i1 lost 0 of 1 slots
     worker alpha w9 i1 online 0 of 1 slots
@@ -82,30 +82,30 @@ fn a_second_worker_of_the_same_name_is_refused_while_the_first_is_live() {
 #[test]
 fn a_worker_without_slots_and_one_too_many_are_refused() {
     let config = windlass_core::engine::EngineConfig { workers_max: 1, ..Default::default() };
-    let mut crew = TestCluster::with(config);
+    let mut cluster = TestCluster::with(config);
     assert_eq!(
-        crew.join_at("alpha", 0, [], WorkerLocality::Apart),
+        cluster.join_at("alpha", 0, [], WorkerLocality::Apart),
         Err(WorkerRefusal::BadSlots(0))
     );
-    crew.join("alpha", 1, []);
+    cluster.join("alpha", 1, []);
     assert_eq!(
-        crew.join_at("beta", 1, [], WorkerLocality::Apart),
+        cluster.join_at("beta", 1, [], WorkerLocality::Apart),
         Err(WorkerRefusal::TooManyWorkers(1))
     );
 }
 
 #[test]
 fn incarnation_ended_by_its_guard_is_refused_and_the_next_may_join() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    let last = crew.send("alpha");
-    assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Done);
-    assert_eq!(crew.arrive(&last)[0].body, Err(WorkerRefusal::Ended));
-    assert_eq!(crew.guard_ended("alpha"), EngineAnswer::Done, "twice is once");
-    let ended = crew.journal.iter().filter(|event| matches!(event, Event::WorkerEnded(_)));
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    let last = cluster.send("alpha");
+    assert_eq!(cluster.guard_ended("alpha"), EngineAnswer::Done);
+    assert_eq!(cluster.arrive(&last)[0].body, Err(WorkerRefusal::Ended));
+    assert_eq!(cluster.guard_ended("alpha"), EngineAnswer::Done, "twice is once");
+    let ended = cluster.journal.iter().filter(|event| matches!(event, Event::WorkerEnded(_)));
     assert_eq!(ended.count(), 1);
-    crew.restart("alpha");
-    assert_eq!(crew.mates["alpha"].incarnation, Incarnation(2));
-    insta::assert_snapshot!(crew.text(), @r"
+    cluster.restart("alpha");
+    assert_eq!(cluster.workers["alpha"].incarnation, Incarnation(2));
+    insta::assert_snapshot!(cluster.text(), @r"
     term t1 ttl 15s fences 0
     worker alpha w1 i2 online 0 of 1 slots
     ");
@@ -115,65 +115,65 @@ fn incarnation_ended_by_its_guard_is_refused_and_the_next_may_join() {
 /// earlier.
 #[test]
 fn step_with_a_lock_continues_while_the_leader_answers_and_if_one_exchange_is_lost() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| {
         plan.step("deploy", windlass_core::plan::StepSpec::locking(["prod"]), []);
     });
-    crew.pass(Span::mins(2));
-    crew.cut("alpha");
-    crew.pass(TTL.divided_by(5));
-    crew.heal("alpha");
-    crew.pass(Span::mins(2));
-    assert!(crew.mates["alpha"].stops.is_empty());
-    assert_eq!(crew.running("alpha"), ["deploy"]);
+    cluster.pass(Span::mins(2));
+    cluster.cut("alpha");
+    cluster.pass(TTL.divided_by(5));
+    cluster.heal("alpha");
+    cluster.pass(Span::mins(2));
+    assert!(cluster.workers["alpha"].stops.is_empty());
+    assert_eq!(cluster.running("alpha"), ["deploy"]);
 }
 
 #[test]
 fn abandoning_worker_returns_waiting_leases_and_kills_running_steps() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| {
         plan.plain("build", []);
     });
-    let actions = crew.mate("alpha").session().abandon_all();
-    let fence = crew.fence("build");
+    let actions = cluster.mate("alpha").session().abandon_all();
+    let fence = cluster.fence("build");
     let stop = StopOrder { fence, how: StopMode::Kill, why: StopReason::Stale };
     assert_eq!(actions, [SessionAction::Stop(stop)]);
-    crew.join("beta", 1, []);
-    crew.finish("alpha", "build", Outcome::exit(137));
-    assert_eq!(crew.running("beta"), ["build"]);
+    cluster.join("beta", 1, []);
+    cluster.finish("alpha", "build", Outcome::exit(137));
+    assert_eq!(cluster.running("beta"), ["build"]);
     assert!(
-        crew.mate("alpha").session().unacknowledged_outcomes().is_empty(),
+        cluster.mate("alpha").session().unacknowledged_outcomes().is_empty(),
         "it has every verdict"
     );
 }
 
 #[test]
 fn step_with_a_lock_is_killed_by_its_worker_before_the_next_lease() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| {
         plan.step("deploy", windlass_core::plan::StepSpec::locking(["prod"]), []);
     });
-    crew.join("beta", 1, []);
-    let fence = crew.fence("deploy");
-    crew.cut("alpha");
-    let deadline = crew.mate("alpha").session().deadline(fence).expect("it must not outlive it");
+    cluster.join("beta", 1, []);
+    let fence = cluster.fence("deploy");
+    cluster.cut("alpha");
+    let deadline = cluster.mate("alpha").session().deadline(fence).expect("it must not outlive it");
     let deadline = deadline.kills_at;
-    assert!(deadline < crew.now + TTL);
-    let left = deadline.since(crew.now);
-    crew.pass(left);
-    let how: Vec<_> = crew.mates["alpha"].stops.iter().map(|stop| stop.how).collect();
+    assert!(deadline < cluster.now + TTL);
+    let left = deadline.since(cluster.now);
+    cluster.pass(left);
+    let how: Vec<_> = cluster.workers["alpha"].stops.iter().map(|stop| stop.how).collect();
     assert_eq!(
         how,
         [windlass_core::session::StopMode::Term, windlass_core::session::StopMode::Kill]
     );
-    assert!(crew.running("beta").is_empty());
-    crew.finish("alpha", "deploy", Outcome::exit(137));
-    crew.pass(TTL.saturating_sub(left));
-    assert_eq!(crew.running("beta"), ["deploy"]);
-    crew.heal("alpha");
-    crew.succeed(["deploy"]);
-    assert_eq!(crew.run_status("ship"), RunStatus::Succeeded);
-    let late = crew.journal.iter().find_map(|event| match event {
+    assert!(cluster.running("beta").is_empty());
+    cluster.finish("alpha", "deploy", Outcome::exit(137));
+    cluster.pass(TTL.saturating_sub(left));
+    assert_eq!(cluster.running("beta"), ["deploy"]);
+    cluster.heal("alpha");
+    cluster.succeed(["deploy"]);
+    assert_eq!(cluster.run_status("ship"), RunStatus::Succeeded);
+    let late = cluster.journal.iter().find_map(|event| match event {
         Event::LateOutcome(event::LateOutcome { outcome, .. }) => Some(outcome.kind),
         _ => None,
     });

@@ -21,46 +21,46 @@ use crate::test_cluster::TestCluster;
 
 /// A test cluster with a fold of its events.
 struct SummaryCluster {
-    crew: TestCluster,
+    cluster: TestCluster,
     summary: Option<RunSummary>,
     seen: usize,
 }
 
 impl SummaryCluster {
-    fn new(crew: TestCluster, options: RunOptions, draw: impl FnOnce(&mut PlanSketch)) -> Self {
-        let mut story = Self { crew, summary: None, seen: 0 };
-        story.crew.submit_with("ship", options, draw);
+    fn new(cluster: TestCluster, options: RunOptions, draw: impl FnOnce(&mut PlanSketch)) -> Self {
+        let mut story = Self { cluster, summary: None, seen: 0 };
+        story.cluster.submit_with("ship", options, draw);
         story.fold();
         story
     }
 
     /// Folds the new events.
     fn fold(&mut self) {
-        let now = self.crew.now;
+        let now = self.cluster.now;
         let registered = |event: &&Event| matches!(event, Event::WorkerRegistered(_));
-        for event in &self.crew.journal[self.seen..] {
+        for event in &self.cluster.journal[self.seen..] {
             if let Some(summary) = &mut self.summary {
                 summary.apply_event(now, event);
                 continue;
             }
             self.summary = RunSummary::from_submitted(now, event);
             if let Some(summary) = &mut self.summary {
-                let before = self.crew.journal.iter().filter(registered);
+                let before = self.cluster.journal.iter().filter(registered);
                 before.for_each(|event| summary.apply_event(now, event));
             }
         }
-        self.seen = self.crew.journal.len();
+        self.seen = self.cluster.journal.len();
     }
 
     fn after(&mut self, secs: u64) -> &mut Self {
-        self.crew.pass(Span::secs(secs));
+        self.cluster.pass(Span::secs(secs));
         self.fold();
         self
     }
 
     fn finish(&mut self, step: &str, outcome: Outcome) -> &mut Self {
-        let worker = self.crew.holder(step).expect("a worker runs the step");
-        self.crew.finish(&worker, step, outcome);
+        let worker = self.cluster.holder(step).expect("a worker runs the step");
+        self.cluster.finish(&worker, step, outcome);
         self.fold();
         self
     }
@@ -75,7 +75,7 @@ impl SummaryCluster {
 
     /// Returns one line per step: status, attempts, wait, time, reason.
     fn text(&self) -> String {
-        let (summary, now) = (self.summary(), self.crew.now);
+        let (summary, now) = (self.summary(), self.cluster.now);
         let line = |step: windlass_core::summary::StepSummary<'_>| {
             let tries: Vec<String> = step
                 .deliveries()
@@ -111,8 +111,8 @@ fn one_machine() -> RunOptions {
 
 #[test]
 fn summary_matches_the_engine_and_shows_waits_attempts_and_critical_path() {
-    let crew = TestCluster::new().worker("alpha", 2, ["linux"]);
-    let mut story = SummaryCluster::new(crew, one_machine(), |plan| {
+    let cluster = TestCluster::new().worker("alpha", 2, ["linux"]);
+    let mut story = SummaryCluster::new(cluster, one_machine(), |plan| {
         plan.plain("fetch", []);
         plan.matrix("test", ["linux", "windows"], needing);
         plan.step(
@@ -138,7 +138,7 @@ fn summary_matches_the_engine_and_shows_waits_attempts_and_critical_path() {
 
     let summary = story.summary();
     for step in summary.steps() {
-        let engine = story.crew.engine.step_status(summary.run(), step.ix());
+        let engine = story.cluster.engine.step_status(summary.run(), step.ix());
         assert_eq!(engine, Some(step.status()), "{}", step.name());
     }
     assert_eq!((summary.status(), story.verdict()), (RunStatus::Succeeded, RunVerdict::Ok));
@@ -154,7 +154,7 @@ fn summary_matches_the_engine_and_shows_waits_attempts_and_critical_path() {
         "a selected step is meant to run"
     );
     let last = summary.step(summary.plan().find("ship").unwrap()).unwrap();
-    assert_eq!(last.to_json(story.crew.now)["outputs"]["version"], "1.2");
+    assert_eq!(last.to_json(story.cluster.now)["outputs"]["version"], "1.2");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn step_leased_ahead_counts_as_waiting_until_it_starts() {
         });
     // No event shows the start of the second step before it ends.
     story.after(3).succeed("first");
-    story.crew.pass(Span::secs(2));
+    story.cluster.pass(Span::secs(2));
     story.succeed("second");
     insta::assert_snapshot!(story.text(), @r"
     first succeeded [1.1@alpha] wait 0s time 3s
@@ -176,8 +176,8 @@ fn step_leased_ahead_counts_as_waiting_until_it_starts() {
 
 #[test]
 fn root_causes_come_first_with_the_number_of_their_dependents() {
-    let crew = TestCluster::new().worker("alpha", 3, []);
-    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
+    let cluster = TestCluster::new().worker("alpha", 3, []);
+    let mut story = SummaryCluster::new(cluster, RunOptions::default(), |plan| {
         let ignored = StepSpec { on_failure: OnFailure::Ignore, ..StepSpec::default() };
         plan.step("lint", ignored, []);
         plan.plains(["bad", "slow"]);
@@ -210,38 +210,39 @@ fn root_causes_come_first_with_the_number_of_their_dependents() {
 
 #[test]
 fn summary_shows_a_lost_worker_and_a_takeover() {
-    let crew = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
-    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| plan.plain("only", []));
-    let holder = story.crew.holder("only").expect("a worker holds it");
-    story.crew.kill(&holder);
-    story.crew.guard_ended(&holder);
+    let cluster = TestCluster::new().worker("alpha", 1, []).worker("beta", 1, []);
+    let mut story =
+        SummaryCluster::new(cluster, RunOptions::default(), |plan| plan.plain("only", []));
+    let holder = story.cluster.holder("only").expect("a worker holds it");
+    story.cluster.kill(&holder);
+    story.cluster.guard_ended(&holder);
     story.fold();
-    story.crew.take_over();
+    story.cluster.take_over();
     story.after(1).after(6).succeed("only");
     let summary = story.summary();
     assert_eq!((summary.interruptions(), summary.workers_met_count()), (1, 2));
     let tries = summary.step(StepIx(0)).unwrap().deliveries();
     let told: Vec<_> = tries.iter().map(|it| (it.attempt, it.delivery, it.outcome)).collect();
     assert_eq!(told, [(1, 1, Some(OutcomeKind::Lost)), (1, 2, Some(OutcomeKind::Succeeded))]);
-    assert_eq!(summary.to_json(story.crew.now)["interruptions"], 1);
+    assert_eq!(summary.to_json(story.cluster.now)["interruptions"], 1);
 }
 
 /// Leader and worker end together and start again after an hour, as on one machine.
 #[test]
 fn leaderless_hour_counts_as_neither_run_time_nor_wait() {
-    let crew = TestCluster::new().worker("alpha", 1, []);
-    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
+    let cluster = TestCluster::new().worker("alpha", 1, []);
+    let mut story = SummaryCluster::new(cluster, RunOptions::default(), |plan| {
         plan.plain("first", []);
         plan.plain("second", []);
         plan.plain("last", ["first", "second"]);
     });
     story.after(5).succeed("first");
-    story.crew.kill("alpha");
-    story.crew.sleep(Span::hours(1));
-    story.crew.take_over();
+    story.cluster.kill("alpha");
+    story.cluster.sleep(Span::hours(1));
+    story.cluster.take_over();
     story.fold();
-    story.crew.restart("alpha");
-    story.crew.exchange("alpha");
+    story.cluster.restart("alpha");
+    story.cluster.exchange("alpha");
     story.fold();
     story.after(10).succeed("second").after(1).succeed("last");
     insta::assert_snapshot!(story.text(), @r"
@@ -249,7 +250,7 @@ fn leaderless_hour_counts_as_neither_run_time_nor_wait() {
     second succeeded [1.1@alpha 1.2@alpha] wait 5s time 10s
     last succeeded [1.1@alpha] wait 0s time 1s
     ");
-    let (summary, now) = (story.summary(), story.crew.now);
+    let (summary, now) = (story.summary(), story.cluster.now);
     assert_eq!((summary.interruptions(), summary.interrupted_time()), (1, Span::hours(1)));
     assert_eq!(summary.led_time(now), Span::secs(16));
     assert_eq!(summary.wall_time(now), Span::hours(1) + Span::secs(16));
@@ -258,11 +259,11 @@ fn leaderless_hour_counts_as_neither_run_time_nor_wait() {
 
 #[test]
 fn cancelled_run_names_the_canceller_and_its_steps_the_reason() {
-    let crew = TestCluster::new().worker("alpha", 1, []);
-    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
-    let run = story.crew.run_id("ship");
+    let cluster = TestCluster::new().worker("alpha", 1, []);
+    let mut story = SummaryCluster::new(cluster, RunOptions::default(), |plan| plan.chain("s", 2));
+    let run = story.cluster.run_id("ship");
     let (level, reason) = (CancelLevel::Stop, CancelReason::Asked);
-    story.crew.ask(EngineRequest::Cancel { run, level });
+    story.cluster.ask(EngineRequest::Cancel { run, level });
     story.fold();
     assert_eq!(story.summary().status(), RunStatus::Cancelling);
     assert_eq!(story.verdict(), RunVerdict::Interrupted, "its end is not known yet");
@@ -279,8 +280,8 @@ fn cancelled_run_names_the_canceller_and_its_steps_the_reason() {
 #[test]
 fn run_that_only_lacks_workers_is_distinguished_from_a_failed_one() {
     let options = RunOptions { unplaceable: UnplaceablePolicy::Fail, ..RunOptions::default() };
-    let crew = TestCluster::new().worker("alpha", 1, ["linux"]);
-    let mut story = SummaryCluster::new(crew, options, |plan| {
+    let cluster = TestCluster::new().worker("alpha", 1, ["linux"]);
+    let mut story = SummaryCluster::new(cluster, options, |plan| {
         plan.step("gpu", needing("gpu"), []);
         plan.plain("after", ["gpu"]);
     });
@@ -294,10 +295,10 @@ fn run_that_only_lacks_workers_is_distinguished_from_a_failed_one() {
 
 #[test]
 fn json_has_one_object_per_line() {
-    let crew = TestCluster::new().worker("alpha", 1, []);
-    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| plan.chain("s", 2));
+    let cluster = TestCluster::new().worker("alpha", 1, []);
+    let mut story = SummaryCluster::new(cluster, RunOptions::default(), |plan| plan.chain("s", 2));
     story.after(2).finish("s0", Outcome::exit(3));
-    let (summary, now) = (story.summary(), story.crew.now);
+    let (summary, now) = (story.summary(), story.cluster.now);
     let mut lines = vec![summary.to_json(now)];
     lines.extend(summary.steps().map(|step| step.to_json(now)));
     lines[0]["fingerprint"] = "…".into();
@@ -315,16 +316,17 @@ fn durations<const N: usize>(of: [(&str, u64); N]) -> StepDurations {
 
 #[test]
 fn remaining_time_is_estimated_from_earlier_runs_and_slots() {
-    let crew = TestCluster::new().worker("alpha", 2, []);
-    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
+    let cluster = TestCluster::new().worker("alpha", 2, []);
+    let mut story = SummaryCluster::new(cluster, RunOptions::default(), |plan| {
         plan.plains(["a", "b", "c"]);
         plan.plain("last", ["a", "b", "c"]);
     });
     let plan = Arc::clone(story.summary().plan());
     let earlier = durations([("a", 10), ("b", 20), ("c", 30), ("last", 5)]);
     let forecast = RunForecast::new(&plan, &earlier);
-    let rest =
-        |story: &SummaryCluster, slots| forecast.remaining(story.summary(), story.crew.now, slots);
+    let rest = |story: &SummaryCluster, slots| {
+        forecast.remaining(story.summary(), story.cluster.now, slots)
+    };
     // Two of them run and the third is leased ahead: it follows the shorter one.
     assert_eq!(rest(&story, 2), Some(Span::secs(45)));
     story.after(4);
@@ -333,7 +335,7 @@ fn remaining_time_is_estimated_from_earlier_runs_and_slots() {
     assert_eq!(rest(&story, 2), Some(Span::secs(35)));
     let nothing = RunForecast::new(&plan, &StepDurations::new());
     assert_eq!(
-        nothing.remaining(story.summary(), story.crew.now, 2),
+        nothing.remaining(story.summary(), story.cluster.now, 2),
         None,
         "one end is not enough for an estimate"
     );
@@ -369,20 +371,20 @@ fn hundred_thousand_steps_are_summarized_in_time() {
 
 #[test]
 fn shares_are_the_busy_part_of_each_workers_presence() {
-    let crew = TestCluster::new().worker("ann", 1, []);
-    let mut story = SummaryCluster::new(crew, RunOptions::default(), |plan| {
+    let cluster = TestCluster::new().worker("ann", 1, []);
+    let mut story = SummaryCluster::new(cluster, RunOptions::default(), |plan| {
         for name in ["a", "b", "c"] {
             plan.step(name, StepSpec::default(), []);
         }
     });
     story.after(2).succeed("a");
-    let now = story.crew.now;
+    let now = story.cluster.now;
     let [ann] = story.summary().worker_shares(now)[..] else { panic!("one worker") };
     assert_eq!((ann.worker, ann.busy, ann.percent), ("ann", Span::secs(2), Some(100)));
-    story.crew.join("ben", 2, []);
+    story.cluster.join("ben", 2, []);
     story.fold();
     story.after(4).succeed("b").succeed("c");
-    let now = story.crew.now;
+    let now = story.cluster.now;
     let shares = story.summary().worker_shares(now);
     let told: Vec<_> =
         shares.iter().map(|it| (it.worker, it.deliveries, it.busy, it.percent)).collect();

@@ -1,7 +1,7 @@
 //! A leader and its workers in one place: a real engine, a real session per worker, and a test that carries messages.
 //!
-//! Replies are delivered at once unless the connection of a worker is cut. [`Crew::send`], [`Crew::arrive`] and
-//! [`Crew::deliver`] are the three parts of an exchange, for tests that lose, repeat or delay one. After every decision
+//! Replies are delivered at once unless the connection of a worker is cut. [`TestCluster::send`], [`TestCluster::arrive`] and
+//! [`TestCluster::deliver`] are the three parts of an exchange, for tests that lose, repeat or delay one. After every decision
 //! the engine must violate no invariant and keep to the maximum number of events. A replica that was fed only the
 //! events must print the same state.
 
@@ -41,7 +41,7 @@ pub(crate) struct TestCluster {
     replica: Engine,
     config: EngineConfig,
     pub(crate) now: Time,
-    pub(crate) mates: BTreeMap<String, SessionWorker>,
+    pub(crate) workers: BTreeMap<String, SessionWorker>,
     runs: Vec<(String, RunId, Arc<Plan>)>,
     /// Every event so far.
     pub(crate) journal: Vec<Event>,
@@ -61,38 +61,38 @@ impl TestCluster {
 
     /// The same with another configuration.
     pub(crate) fn with(config: EngineConfig) -> Self {
-        let mut crew = Self {
+        let mut cluster = Self {
             engine: Engine::new(config),
             replica: Engine::new(config),
             config,
             now: START,
-            mates: BTreeMap::new(),
+            workers: BTreeMap::new(),
             runs: Vec::new(),
             journal: Vec::new(),
             times: Vec::new(),
             proven: ProvenTime::ALL,
             restless: false,
         };
-        crew.lead(TTL, Some(FIRST_LEADER), StoreHistory::Unbroken);
-        crew
+        cluster.lead(TTL, Some(FIRST_LEADER), StoreHistory::Unbroken);
+        cluster
     }
 
     /// A folder in which these processes have started: each has a worker with two slots that serves the runs of its
     /// process. The first one leads.
     pub(crate) fn folder<const N: usize>(processes: [&str; N]) -> Self {
         let config = EngineConfig { same_host_workers: true, ..EngineConfig::default() };
-        let mut crew = Self::with(config);
+        let mut cluster = Self::with(config);
         for (number, name) in (FIRST_LEADER.0..).zip(processes) {
             let mut mate = SessionWorker::new(number, name, 2, &[], WorkerLocality::SameHost);
             mate.scope = WorkerScope::OwnRuns;
-            crew.register(name, mate).expect("the worker of a process may join");
+            cluster.register(name, mate).expect("the worker of a process may join");
         }
-        crew
+        cluster
     }
 
     /// Returns the owner of runs that a worker's process starts.
     pub(crate) fn owner(&self, worker: &str) -> RunOwner {
-        let SessionWorker { id, incarnation, .. } = self.mates[worker];
+        let SessionWorker { id, incarnation, .. } = self.workers[worker];
         RunOwner { worker: id, incarnation, shares: false }
     }
 
@@ -185,14 +185,14 @@ impl TestCluster {
         labels: [&str; N],
         home: WorkerLocality,
     ) -> Result<(), WorkerRefusal> {
-        let number = self.mates.len() as u64 + 1;
+        let number = self.workers.len() as u64 + 1;
         let mate = SessionWorker::new(number, name, slots, &labels, home);
         self.register(name, mate)
     }
 
     /// Restarts the worker's process, with the outcomes that it could not report before.
     pub(crate) fn restart(&mut self, name: &str) {
-        let mate = self.mates[name].next_life();
+        let mate = self.workers[name].next_life();
         self.register(name, mate).expect("a restarted worker takes over");
     }
 
@@ -211,7 +211,7 @@ impl TestCluster {
         match self.ask(EngineRequest::Register(mate.register())) {
             EngineAnswer::Registered(told) => {
                 mate.joined(&told);
-                self.mates.insert(key.to_owned(), mate);
+                self.workers.insert(key.to_owned(), mate);
                 Ok(())
             }
             EngineAnswer::Refused(refusal) => Err(refusal),
@@ -274,7 +274,7 @@ impl TestCluster {
     pub(crate) fn deliver(&mut self, replies: impl IntoIterator<Item = ExchangeReply>) {
         for reply in replies {
             let now = self.now;
-            let to = self.mates.values_mut().find(|mate| mate.is_at(&reply));
+            let to = self.workers.values_mut().find(|mate| mate.is_at(&reply));
             if let Some(mate) = to {
                 mate.take(reply, now);
             }
@@ -304,7 +304,7 @@ impl TestCluster {
 
     /// Reports as the guard that no process of the worker is left.
     pub(crate) fn guard_ended(&mut self, worker: &str) -> EngineAnswer {
-        let request = self.mates[worker].guard_ended();
+        let request = self.workers[worker].guard_ended();
         let answer = self.ask(request);
         self.pump();
         answer
@@ -338,7 +338,7 @@ impl TestCluster {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let mates = self.mates.values().filter_map(SessionWorker::next_deadline);
+        let mates = self.workers.values().filter_map(SessionWorker::next_deadline);
         mates.chain(self.engine.next_deadline()).min()
     }
 
@@ -348,21 +348,21 @@ impl TestCluster {
         if self.engine.next_deadline().is_some_and(|at| at <= now) {
             self.ask(EngineRequest::Tick);
         }
-        self.mates.values_mut().for_each(|mate| mate.tick(now));
+        self.workers.values_mut().for_each(|mate| mate.tick(now));
         self.pump();
     }
 
     /// Lets workers exchange while one of them has a reason to, with a maximum.
     pub(crate) fn pump(&mut self) {
-        let names: Vec<String> = self.mates.keys().cloned().collect();
+        let names: Vec<String> = self.workers.keys().cloned().collect();
         for _ in 0..names.len() * EXCHANGES_MAX {
             let now = self.now;
-            let due = |name: &&String| self.mates[*name].exchange_due(now);
+            let due = |name: &&String| self.workers[*name].exchange_due(now);
             let Some(name) = names.iter().find(due) else {
                 return;
             };
             let exchange = self.send(name);
-            if !self.mates[name].cut {
+            if !self.workers[name].cut {
                 self.ask(EngineRequest::Exchange(exchange));
             }
         }
@@ -377,7 +377,7 @@ impl TestCluster {
     /// Lets the node of that worker take over.
     pub(crate) fn take_over_at(&mut self, worker: Option<&str>, ttl: Span) {
         self.engine = self.replica.clone();
-        let own = worker.map(|name| self.mates[name].id);
+        let own = worker.map(|name| self.workers[name].id);
         self.lead(ttl, own, StoreHistory::Unbroken);
     }
 
@@ -459,7 +459,7 @@ impl TestCluster {
     }
 
     pub(crate) fn mate(&mut self, name: &str) -> &mut SessionWorker {
-        self.mates.get_mut(name).expect("a worker of that name")
+        self.workers.get_mut(name).expect("a worker of that name")
     }
 
     /// Returns a step by `name`, or by `run/name` if runs share the name.
@@ -498,7 +498,7 @@ impl TestCluster {
         let WhyReport::Held { worker, .. } = self.why(step) else {
             return None;
         };
-        let mut mates = self.mates.iter();
+        let mut mates = self.workers.iter();
         mates.find_map(|(name, mate)| (mate.id == worker).then(|| name.clone()))
     }
 
@@ -514,7 +514,7 @@ impl TestCluster {
     pub(crate) fn running(&self, worker: &str) -> Vec<String> {
         let plan = |run: RunId| self.runs.iter().find(|it| it.1 == run);
         let name = |(run, step)| plan(run).map(|it| it.2.name(step).to_owned());
-        self.mates[worker].running().filter_map(name).collect()
+        self.workers[worker].running().filter_map(name).collect()
     }
 
     /// Returns the complete state.

@@ -29,87 +29,87 @@ fn locked_reader(node: StepIx) -> StepSpec {
     StepSpec { reads: vec![node], ..StepSpec::locking(["prod"]) }
 }
 
-fn may_fetch(crew: &TestCluster, worker: &str, result: LargeValueId) -> bool {
-    crew.engine.may_fetch(crew.mates[worker].id, result)
+fn may_fetch(cluster: &TestCluster, worker: &str, result: LargeValueId) -> bool {
+    cluster.engine.may_fetch(cluster.workers[worker].id, result)
 }
 
 /// `alpha` runs `deploy`, which reads the large result of `build`; `beta` runs a step of another run.
 fn deploying(deploy: StepSpec) -> TestCluster {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("ship", |plan| {
         plan.plain("build", []);
         plan.step("deploy", deploy, ["build"]);
     });
-    crew.finish("alpha", "build", with_result(1, BUILD));
-    crew.join("beta", 1, []);
-    crew.submit("other", |plan| plan.plain("lint", []));
-    assert_eq!(crew.running("alpha"), ["deploy"]);
-    assert_eq!(crew.running("beta"), ["lint"]);
-    crew
+    cluster.finish("alpha", "build", with_result(1, BUILD));
+    cluster.join("beta", 1, []);
+    cluster.submit("other", |plan| plan.plain("lint", []));
+    assert_eq!(cluster.running("alpha"), ["deploy"]);
+    assert_eq!(cluster.running("beta"), ["lint"]);
+    cluster
 }
 
 #[test]
 fn worker_may_fetch_only_results_that_its_leased_steps_read() {
-    let mut crew = deploying(reading(BUILD));
+    let mut cluster = deploying(reading(BUILD));
     let asked = result(1, BUILD).name();
-    assert!(may_fetch(&crew, "alpha", asked));
-    assert!(!may_fetch(&crew, "beta", asked), "its step reads nothing");
+    assert!(may_fetch(&cluster, "alpha", asked));
+    assert!(!may_fetch(&cluster, "beta", asked), "its step reads nothing");
     for other in [
         LargeValueId { run: RunId(2), ..asked },
         LargeValueId { step: StepIx(1), ..asked },
         LargeValueId { attempt: 2, ..asked },
         LargeValueId { delivery: 2, ..asked },
     ] {
-        assert!(!may_fetch(&crew, "alpha", other), "{other:?}");
+        assert!(!may_fetch(&cluster, "alpha", other), "{other:?}");
     }
-    crew.finish("alpha", "deploy", Outcome::exit(0));
-    assert!(!may_fetch(&crew, "alpha", asked), "the lease has ended");
+    cluster.finish("alpha", "deploy", Outcome::exit(0));
+    assert!(!may_fetch(&cluster, "alpha", asked), "the lease has ended");
 }
 
 #[test]
 fn result_of_a_need_that_is_not_read_may_not_be_fetched() {
-    let crew = deploying(StepSpec::default());
-    assert!(!may_fetch(&crew, "alpha", result(1, BUILD).name()), "`deploy` does not read it");
+    let cluster = deploying(StepSpec::default());
+    assert!(!may_fetch(&cluster, "alpha", result(1, BUILD).name()), "`deploy` does not read it");
 }
 
 #[test]
 fn revoked_worker_may_fetch_nothing() {
-    let mut crew = deploying(reading(BUILD));
-    let worker = crew.mates["alpha"].id;
-    crew.ask(EngineRequest::RevokeWorker { worker });
-    assert!(!may_fetch(&crew, "alpha", result(1, BUILD).name()));
+    let mut cluster = deploying(reading(BUILD));
+    let worker = cluster.workers["alpha"].id;
+    cluster.ask(EngineRequest::RevokeWorker { worker });
+    assert!(!may_fetch(&cluster, "alpha", result(1, BUILD).name()));
 }
 
 #[test]
 fn leases_of_a_former_incarnation_grant_no_access() {
-    let mut crew = deploying(locked_reader(BUILD));
-    crew.cut("alpha");
-    let mut clone = crew.mates["alpha"].next_life();
+    let mut cluster = deploying(locked_reader(BUILD));
+    cluster.cut("alpha");
+    let mut clone = cluster.workers["alpha"].next_life();
     clone.former = FormerLifeProof::Unknown;
-    crew.enlist("clone", clone).unwrap();
-    assert!(crew.holder("deploy").is_some(), "its lock is not free yet");
-    assert!(!may_fetch(&crew, "clone", result(1, BUILD).name()));
+    cluster.enlist("clone", clone).unwrap();
+    assert!(cluster.holder("deploy").is_some(), "its lock is not free yet");
+    assert!(!may_fetch(&cluster, "clone", result(1, BUILD).name()));
 }
 
 #[test]
 fn step_that_reads_a_matrix_opens_the_results_of_its_cells() {
-    let mut crew = TestCluster::new().worker("alpha", 2, []);
-    crew.submit("ship", |plan| {
+    let mut cluster = TestCluster::new().worker("alpha", 2, []);
+    cluster.submit("ship", |plan| {
         plan.matrix("build", ["one", "two"], |_| StepSpec::default());
         plan.step("deploy", reading(StepIx(2)), ["build"]);
     });
-    let (run, one) = crew.find("build[one]");
+    let (run, one) = cluster.find("build[one]");
     assert_eq!(run, RunId(1));
-    crew.finish("alpha", "build[one]", with_result(1, one));
-    assert!(!may_fetch(&crew, "alpha", result(1, one).name()), "`deploy` waits for the other");
-    crew.finish("alpha", "build[two]", Outcome::exit(0));
-    assert_eq!(crew.running("alpha"), ["deploy"]);
-    assert!(may_fetch(&crew, "alpha", result(1, one).name()));
+    cluster.finish("alpha", "build[one]", with_result(1, one));
+    assert!(!may_fetch(&cluster, "alpha", result(1, one).name()), "`deploy` waits for the other");
+    cluster.finish("alpha", "build[two]", Outcome::exit(0));
+    assert_eq!(cluster.running("alpha"), ["deploy"]);
+    assert!(may_fetch(&cluster, "alpha", result(1, one).name()));
 }
 
 #[test]
 fn result_of_an_earlier_run_that_was_taken_over_may_be_fetched() {
-    let mut crew = TestCluster::new().worker("alpha", 1, []);
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
     let plan = PlanSketch::draw("ship", |plan| {
         plan.plain("build", []);
         plan.step("deploy", reading(BUILD), ["build"]);
@@ -117,9 +117,9 @@ fn result_of_an_earlier_run_that_was_taken_over_may_be_fetched() {
     let options = RunOptions { root: Some(RunId(70)), ..RunOptions::default() };
     let output = StepOutput::Kept(result(70, BUILD).into());
     let reused = vec![ReusedOutcome { step: BUILD, from: RunId(70), output }];
-    crew.submit_whole("ship", SubmitRun { options, reused, ..SubmitRun::new(RunId(71), plan) });
-    crew.pump();
-    assert_eq!(crew.running("alpha"), ["deploy"]);
-    assert!(may_fetch(&crew, "alpha", result(70, BUILD).name()));
-    assert!(!may_fetch(&crew, "alpha", result(71, BUILD).name()));
+    cluster.submit_whole("ship", SubmitRun { options, reused, ..SubmitRun::new(RunId(71), plan) });
+    cluster.pump();
+    assert_eq!(cluster.running("alpha"), ["deploy"]);
+    assert!(may_fetch(&cluster, "alpha", result(70, BUILD).name()));
+    assert!(!may_fetch(&cluster, "alpha", result(71, BUILD).name()));
 }

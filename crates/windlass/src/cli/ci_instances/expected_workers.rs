@@ -30,9 +30,9 @@ impl LeaderInstanceOptions {
     pub(crate) async fn report_instances_complete(self: Arc<Self>, handle: NodeHandle, run: RunId) {
         let (others, by) = (self.total as usize - 1, Instant::now() + self.expected_for);
         wait_for_count(&handle, others, by).await;
-        let crewed = EngineCall::no_more_workers(run, self.unplaceable);
+        let no_more_workers = EngineCall::no_more_workers(run, self.unplaceable);
         // A node that no longer leads has no run to end.
-        drop(handle.call(crewed).await);
+        drop(handle.call(no_more_workers).await);
     }
 
     /// Notes that the other workers have left, as they do when the run ends: the next run in this store can reuse

@@ -88,11 +88,11 @@ fn admitted_worker_is_known_to_the_next_leader_after_its_token_ends() {
     }
     fleet.leader();
     let to = format!("--to {} --token-file admin-token", fleet.addresses());
-    token(&fleet, &format!("create crew --scope worker {to}"), "worker-token");
+    token(&fleet, &format!("create workers --scope worker {to}"), "worker-token");
     let _one = join(&fleet, "one");
     until("it has joined", || status_of(&fleet, "one", &to) == "online");
     submits(&fleet, &at("one"), &to);
-    fleet.project.data(&format!("token revoke crew {to}"));
+    fleet.project.data(&format!("token revoke workers {to}"));
     let former = fleet.leader();
     fleet.kill(former);
     submits(&fleet, &at("one"), &to);
@@ -100,7 +100,7 @@ fn admitted_worker_is_known_to_the_next_leader_after_its_token_ends() {
     assert_ne!(fleet.leader(), former);
     // The next leader knows the revoked worker and the revoked token too.
     let late = join(&fleet, "late").ended();
-    assert!(late.err.contains("the token `crew` was revoked"), "{late:?}");
+    assert!(late.err.contains("the token `workers` was revoked"), "{late:?}");
     let refused = fleet.try_get(fleet.leader(), "/workers").expect("it answers");
     assert_eq!(refused.status, 401, "{refused:?}");
 }
