@@ -4,7 +4,7 @@ use windlass_core::id::{Incarnation, Seq, Term, WorkerId};
 use windlass_core::outcome::Outcome;
 use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
-    Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, LeaseGrant, RegisterRequest,
+    Exchange, ExchangeReply, FinishedAttempt, FormerIncarnationProof, LeaseGrant, RegisterRequest,
     WorkerLocality,
 };
 use windlass_core::time::Span;
@@ -41,7 +41,7 @@ impl BenchWorker {
             slots: self.slots,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         }
     }

@@ -14,7 +14,7 @@ use windlass_core::id::{Incarnation, RunId, WorkerId};
 use windlass_core::outcome::{Outcome, RunStatus, StepOutput};
 use windlass_core::plan::Plan;
 use windlass_core::requirement::{Labels, WorkerScope};
-use windlass_core::session::{FormerLifeProof, LeaseGrant, WorkerLocality};
+use windlass_core::session::{FormerIncarnationProof, LeaseGrant, WorkerLocality};
 use windlass_core::time::Span;
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::ShutdownSender;
@@ -167,7 +167,7 @@ fn worker(handle: &NodeHandle, slots: u32, executor: Arc<dyn Executor>) -> Worke
     let setup = WorkerSetup {
         worker: OWN,
         name: "bench".to_owned(),
-        life: (Incarnation(1), FormerLifeProof::Unknown),
+        incarnation: (Incarnation(1), FormerIncarnationProof::Unknown),
         labels: Labels::default(),
         slots,
         leases_ahead: 1024,

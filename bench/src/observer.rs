@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use windlass_core::id::Incarnation;
 use windlass_core::outcome::Outcome;
 use windlass_core::requirement::{Labels, WorkerScope};
-use windlass_core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
+use windlass_core::session::{FormerIncarnationProof, LeaseGrant, RegisterRequest, WorkerLocality};
 use windlass_link::WorkerLink;
 use windlass_link::http::HttpWorkerLink;
 use windlass_link::mailbox::{MailboxAddress, MailboxKey, MailboxRegistry, MailboxWorkerLink};
@@ -140,7 +140,7 @@ impl ObserverWorkers {
             slots: 1,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         let worker = WorkerRuntime {

@@ -76,7 +76,7 @@ pub enum PlantedBug {
     /// A node that leads a shared store without known workers takes it for granted that no grant is lost.
     SharedStoreTrusted,
     /// A new incarnation of a worker frees the locks of the previous one without proof.
-    NewLifeFreesLocks,
+    NewIncarnationFreesLocks,
     /// A tether leaves the deadline of its step to the guard.
     TetherIgnoresDeadline,
     /// A step runs on after its worker and its guard were killed.
@@ -193,7 +193,7 @@ impl PlantedBug {
         Self::LeapEndsLease,
         Self::UnprovenForgotten,
         Self::SharedStoreTrusted,
-        Self::NewLifeFreesLocks,
+        Self::NewIncarnationFreesLocks,
         Self::TetherIgnoresDeadline,
         Self::TetherOutlivesGuard,
         Self::HungStartRunsLater,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use windlass_core::id::Incarnation;
 use windlass_core::session::{
-    FormerLifeProof, PeerWorkers, RegisterReply, RegisterRequest, WorkerRefusal,
+    FormerIncarnationProof, PeerWorkers, RegisterReply, RegisterRequest, WorkerRefusal,
 };
 use windlass_core::time::Time;
 use windlass_link::{LinkError, WorkerLink};
@@ -193,7 +193,7 @@ impl WorkerRuntime {
         let before = self.register.incarnation;
         let again = match &self.membership {
             Some(memory) => memory.incarnations().begin_another(Time::from_millis(0))?,
-            None => (Incarnation(before.0 + 1), FormerLifeProof::ProvenDead(vec![before])),
+            None => (Incarnation(before.0 + 1), FormerIncarnationProof::ProvenDead(vec![before])),
         };
         (self.register.incarnation, self.register.former) = again;
         Ok(())

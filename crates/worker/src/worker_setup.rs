@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::requirement::{Labels, WorkerScope};
-use windlass_core::session::{FormerLifeProof, PeerWorkers, RegisterRequest, WorkerLocality};
+use windlass_core::session::{
+    FormerIncarnationProof, PeerWorkers, RegisterRequest, WorkerLocality,
+};
 use windlass_link::WorkerLink;
 use windlass_net::clock::ProcessClock;
 
@@ -19,7 +21,7 @@ pub struct WorkerSetup {
     /// The worker's name.
     pub name: String,
     /// The number of this incarnation, and the proof that the processes of the former one have ended.
-    pub life: (Incarnation, FormerLifeProof),
+    pub incarnation: (Incarnation, FormerIncarnationProof),
     /// The labels that it advertises.
     pub labels: Labels,
     /// The number of concurrent steps.
@@ -40,7 +42,7 @@ impl WorkerSetup {
     /// Assembles a worker with defaults: other workers may join, it waits for its leader without limit, and it keeps
     /// nothing after its end. Change the fields of the result for other settings.
     pub fn assemble(self) -> WorkerRuntime {
-        let (incarnation, former) = self.life;
+        let (incarnation, former) = self.incarnation;
         WorkerRuntime {
             register: RegisterRequest {
                 worker: self.worker,

@@ -65,7 +65,7 @@ impl Engine {
         for (at, lease) in self.leases.iter() {
             let Lease {
                 fence,
-                life,
+                incarnation,
                 home,
                 since,
                 ttl,
@@ -77,7 +77,7 @@ impl Engine {
                 ..
             } = lease;
             let times = (since, ttl, led_since, leapt, started_at, overdue_at);
-            writeln!(text, "lease {at} {fence} {life} {home:?} {times:?} {locks:?}")?;
+            writeln!(text, "lease {at} {fence} {incarnation} {home:?} {times:?} {locks:?}")?;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ pub use message::{
 pub use plain_lease::PlainLease;
 pub use plain_worker_session::{PlainSessionConfig, PlainWorkerSession};
 pub use registration::{
-    FormerLifeProof, PROVEN_LIVES_MAX, RegisterReply, RegisterRequest, WorkerLocality,
+    FormerIncarnationProof, PROVEN_INCARNATIONS_MAX, RegisterReply, RegisterRequest, WorkerLocality,
 };
 pub use stop_order::{StopMode, StopOrder, StopReason};
 pub use worker_session::{SessionAction, SessionConfig, WorkerSession};

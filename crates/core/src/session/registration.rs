@@ -42,14 +42,14 @@ word_set!(WorkerLocality {
 
 /// Incarnations that a registration can prove dead: those that ended before they could register. Further ones are left
 /// to lease expiry.
-pub const PROVEN_LIVES_MAX: usize = 16;
+pub const PROVEN_INCARNATIONS_MAX: usize = 16;
 
 /// What a registration proves about earlier incarnations of its worker.
 ///
 /// A higher incarnation number proves nothing: the state directory may have been copied or mounted elsewhere, or the
 /// machine cloned, and the earlier incarnation may still run there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FormerLifeProof {
+pub enum FormerIncarnationProof {
     /// Nothing. Steps that must not run twice at a time are freed by lease expiry only.
     #[default]
     Unknown,
@@ -58,13 +58,13 @@ pub enum FormerLifeProof {
     ProvenDead(Vec<Incarnation>),
 }
 
-impl FormerLifeProof {
+impl FormerIncarnationProof {
     /// Whether it proves that nothing of this incarnation is left.
     pub fn proves(&self, incarnation: Incarnation) -> bool {
         match self {
             Self::Unknown => false,
             Self::ProvenDead(incarnations) => {
-                incarnations.iter().take(PROVEN_LIVES_MAX).any(|it| *it == incarnation)
+                incarnations.iter().take(PROVEN_INCARNATIONS_MAX).any(|it| *it == incarnation)
             }
         }
     }
@@ -90,7 +90,7 @@ pub struct RegisterRequest {
     pub scope: WorkerScope,
     /// What the registration proves about earlier incarnations.
     #[serde(default)]
-    pub former: FormerLifeProof,
+    pub former: FormerIncarnationProof,
     /// Outcomes that the earlier incarnation could not report. They are judged before its leases end.
     pub spooled: Vec<FinishedAttempt>,
 }

@@ -136,7 +136,7 @@ fn worker_is_enrolled_once_and_known_after_a_takeover() {
     let id = cluster.workers["alpha"].id;
     assert_eq!(cluster.engine.keys().worker(id).unwrap().by, BY);
     cluster.take_over();
-    let register = cluster.workers["alpha"].next_life().register();
+    let register = cluster.workers["alpha"].next_incarnation().register();
     let join = EngineRequest::Join { register, digest: digest("alpha") };
     let decided = cluster.decide(join.by(Principal::Worker { id }));
     let kinds: Vec<_> = decided.events.iter().map(Event::kind).collect();
@@ -158,7 +158,7 @@ fn a_revoked_worker_is_refused_at_once_and_keeps_its_locks_for_a_ttl() {
         "the reply to its parked exchange orders it to end every step"
     );
     assert_eq!(cluster.engine.worker_status(worker), Some(WorkerStatus::Draining));
-    let register = cluster.workers["alpha"].next_life().register();
+    let register = cluster.workers["alpha"].next_incarnation().register();
     let again = EngineRequest::Join { register, digest: digest("alpha") }.by(BY);
     assert_eq!(cluster.ask(again), EngineAnswer::Refused(WorkerRefusal::Revoked));
     assert_eq!(cluster.guard_ended("alpha"), EngineAnswer::Refused(WorkerRefusal::Revoked));

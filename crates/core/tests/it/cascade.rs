@@ -9,7 +9,7 @@ use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, RunStatus, StepOutput, 
 use windlass_core::plan::{RetryPolicy, StepSpec};
 use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
-    Exchange, FinishedAttempt, FormerLifeProof, LeaseRef, RegisterRequest, WorkerLocality,
+    Exchange, FinishedAttempt, FormerIncarnationProof, LeaseRef, RegisterRequest, WorkerLocality,
 };
 use windlass_core::time::{Span, Time};
 
@@ -41,7 +41,7 @@ fn long_chain() -> (Engine, LeaseRef) {
             slots: 1,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         engine.decide(EngineRequest::Register(register), NOW, 0);

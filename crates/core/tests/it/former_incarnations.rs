@@ -5,7 +5,7 @@ use windlass_core::engine::{EngineAnswer, WorkerStatus};
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::outcome::StepStatus;
 use windlass_core::plan::{RetryPolicy, StepSpec};
-use windlass_core::session::{FormerLifeProof, WorkerLocality, WorkerRefusal};
+use windlass_core::session::{FormerIncarnationProof, WorkerLocality, WorkerRefusal};
 use windlass_core::time::Span;
 
 use crate::session_worker::SessionWorker;
@@ -29,11 +29,15 @@ fn locked_on_alpha() -> TestCluster {
 
 /// The state directory was copied: another host registers as the same worker, and the first one still runs its steps.
 fn clone_of(cluster: &TestCluster) -> SessionWorker {
-    life_of(cluster, 2, FormerLifeProof::Unknown)
+    incarnation_of(cluster, 2, FormerIncarnationProof::Unknown)
 }
 
-fn life_of(cluster: &TestCluster, incarnation: u64, former: FormerLifeProof) -> SessionWorker {
-    let mut mate = cluster.workers["alpha"].next_life();
+fn incarnation_of(
+    cluster: &TestCluster,
+    incarnation: u64,
+    former: FormerIncarnationProof,
+) -> SessionWorker {
+    let mut mate = cluster.workers["alpha"].next_incarnation();
     (mate.incarnation, mate.former) = (Incarnation(incarnation), former);
     mate
 }
@@ -81,18 +85,18 @@ fn death_proof_counts_only_for_the_incarnations_it_names() {
     let mut cluster = locked_on_alpha();
     cluster.cut("alpha");
     let first = cluster.workers["alpha"].incarnation;
-    let clone = life_of(&cluster, 7, FormerLifeProof::Unknown);
+    let clone = incarnation_of(&cluster, 7, FormerIncarnationProof::Unknown);
     cluster.enlist("clone", clone).unwrap();
-    let back = FormerLifeProof::ProvenDead(vec![Incarnation(6), Incarnation(8)]);
-    let back = life_of(&cluster, 9, back);
+    let back = FormerIncarnationProof::ProvenDead(vec![Incarnation(6), Incarnation(8)]);
+    let back = incarnation_of(&cluster, 9, back);
     cluster.enlist("back", back).unwrap();
     assert_eq!(
         cluster.status("deploy"),
         StepStatus::Running,
         "incarnation {first} is not proven dead"
     );
-    let proof = FormerLifeProof::ProvenDead(vec![first]);
-    let again = life_of(&cluster, 10, proof);
+    let proof = FormerIncarnationProof::ProvenDead(vec![first]);
+    let again = incarnation_of(&cluster, 10, proof);
     cluster.enlist("again", again).unwrap();
     assert_eq!(cluster.status("deploy"), StepStatus::Ready);
 }

@@ -6,7 +6,7 @@ use windlass_core::id::{Fence, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
 use windlass_core::plan::{RetryPolicy, StepSpec};
 use windlass_core::session::{
-    Exchange, ExchangeReplyBody, FinishedAttempt, FormerLifeProof, LeaseRef, OutcomeVerdict,
+    Exchange, ExchangeReplyBody, FinishedAttempt, FormerIncarnationProof, LeaseRef, OutcomeVerdict,
 };
 use windlass_core::summary::RunSummary;
 use windlass_core::time::Span;
@@ -188,8 +188,9 @@ fn a_success_that_was_not_sent_counts_after_the_guard_has_reported_the_end() {
     cluster.kill("alpha");
     assert_eq!(cluster.guard_ended("alpha"), EngineAnswer::Done);
     assert_eq!(cluster.status("build"), StepStatus::Ready);
-    for former in [FormerLifeProof::ProvenDead(Vec::new()), FormerLifeProof::Unknown] {
-        let mut next = cluster.workers["alpha"].next_life();
+    for former in [FormerIncarnationProof::ProvenDead(Vec::new()), FormerIncarnationProof::Unknown]
+    {
+        let mut next = cluster.workers["alpha"].next_incarnation();
         next.former = former;
         let fence = next.register().spooled[0].lease.fence;
         let EngineAnswer::Registered(told) = cluster.ask(EngineRequest::Register(next.register()))

@@ -5,7 +5,7 @@ use windlass_core::id::{Incarnation, RunId};
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::plan::{PinTarget, Placement, StepSpec};
 use windlass_core::requirement::WorkerScope;
-use windlass_core::session::{FormerLifeProof, WorkerLocality};
+use windlass_core::session::{FormerIncarnationProof, WorkerLocality};
 use windlass_core::time::Span;
 
 use crate::plan_sketch::PlanSketch;
@@ -99,8 +99,8 @@ fn former_incarnation_on_the_same_host_keeps_its_lock_until_it_is_proven_dead() 
     cluster.submit_owned("ship", "ben", |plan| {
         plan.step("deploy", StepSpec::locking(["prod"]), []);
     });
-    let mut next = cluster.workers["ben"].next_life();
-    next.former = FormerLifeProof::Unknown;
+    let mut next = cluster.workers["ben"].next_incarnation();
+    next.former = FormerIncarnationProof::Unknown;
     cluster.enlist("ben2", next).unwrap();
     cluster.pump();
     cluster.pass(Span::hours(3));

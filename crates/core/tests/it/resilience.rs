@@ -153,7 +153,7 @@ fn step_that_kills_its_worker_before_the_acknowledgement_is_bounded() {
     cluster.kill("alpha");
     cluster.submit("ship", |plan| plan.plain("poison", []));
     for _ in 0..20 {
-        let mate = cluster.workers["alpha"].next_life();
+        let mate = cluster.workers["alpha"].next_incarnation();
         cluster.enlist("alpha", mate).expect("a restarted worker takes over");
         let exchange = cluster.send("alpha");
         let replies = cluster.arrive(&exchange);

@@ -43,7 +43,7 @@ fn dropped_worker_still_gets_a_verdict_for_each_spooled_outcome() {
     cluster.finish("alpha", "build", Outcome::exit(0));
     cluster.pass(TTL + Span::hours(1));
     assert_eq!(cluster.engine.worker_status(WorkerId(1)), None, "forgotten");
-    let mate = cluster.workers["alpha"].next_life();
+    let mate = cluster.workers["alpha"].next_incarnation();
     let spooled: Vec<_> = mate.register().spooled;
     let answer = cluster.ask(windlass_core::engine::EngineRequest::Register(mate.register()));
     let EngineAnswer::Registered(told) = answer else {

@@ -156,7 +156,7 @@ fn a_worker_that_drains_by_its_own_decision_is_shown_as_draining_until_its_next_
     cluster.exchange("alpha");
     cluster.pump();
     assert_eq!(status(&cluster), [WorkerStatus::Draining]);
-    let next_start = cluster.workers["alpha"].next_life();
+    let next_start = cluster.workers["alpha"].next_incarnation();
     cluster.kill("alpha");
     cluster.enlist("alpha", next_start).expect("it may join");
     assert_eq!(status(&cluster), [WorkerStatus::Online]);

@@ -9,8 +9,8 @@ use windlass_core::outcome::Outcome;
 use windlass_core::planted_bugs::PlantedBugs;
 use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
-    ExchangeReply, FinishedAttempt, FormerLifeProof, LeaseRef, RegisterReply, RegisterRequest,
-    SessionAction, SessionConfig, StopOrder, WorkerLocality, WorkerSession,
+    ExchangeReply, FinishedAttempt, FormerIncarnationProof, LeaseRef, RegisterReply,
+    RegisterRequest, SessionAction, SessionConfig, StopOrder, WorkerLocality, WorkerSession,
 };
 use windlass_core::time::Time;
 
@@ -28,7 +28,7 @@ pub(crate) struct SessionWorker {
     /// The runs that it serves.
     pub(crate) scope: WorkerScope,
     /// The proof about former incarnations that its next registration contains.
-    pub(crate) former: FormerLifeProof,
+    pub(crate) former: FormerIncarnationProof,
     /// `None` when its process is dead.
     session: Option<WorkerSession>,
     spool: Vec<FinishedAttempt>,
@@ -57,7 +57,7 @@ impl SessionWorker {
             labels: Labels::new(labels),
             home,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             session: None,
             spool: Vec::new(),
             cut: false,
@@ -68,7 +68,7 @@ impl SessionWorker {
     }
 
     /// The same worker after a restart in place, with its unreported outcomes.
-    pub(crate) fn next_life(&self) -> Self {
+    pub(crate) fn next_incarnation(&self) -> Self {
         let spool = self.session.as_ref().map(WorkerSession::unacknowledged_outcomes);
         Self {
             id: self.id,
@@ -78,7 +78,7 @@ impl SessionWorker {
             labels: self.labels.clone(),
             home: self.home,
             scope: self.scope,
-            former: FormerLifeProof::ProvenDead(vec![self.incarnation]),
+            former: FormerIncarnationProof::ProvenDead(vec![self.incarnation]),
             session: None,
             spool: spool.unwrap_or_else(|| self.spool.clone()),
             cut: false,

@@ -192,7 +192,7 @@ impl TestCluster {
 
     /// Restarts the worker's process, with the outcomes that it could not report before.
     pub(crate) fn restart(&mut self, name: &str) {
-        let mate = self.workers[name].next_life();
+        let mate = self.workers[name].next_incarnation();
         self.register(name, mate).expect("a restarted worker takes over");
     }
 

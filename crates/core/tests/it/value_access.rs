@@ -5,7 +5,7 @@ use windlass_core::id::{RunId, StepIx};
 use windlass_core::large_value::{LargeValueId, LargeValueLocation, LargeValueRef};
 use windlass_core::outcome::{Outcome, StepOutput};
 use windlass_core::plan::StepSpec;
-use windlass_core::session::FormerLifeProof;
+use windlass_core::session::FormerIncarnationProof;
 
 use crate::plan_sketch::PlanSketch;
 use crate::test_cluster::TestCluster;
@@ -84,8 +84,8 @@ fn revoked_worker_may_fetch_nothing() {
 fn leases_of_a_former_incarnation_grant_no_access() {
     let mut cluster = deploying(locked_reader(BUILD));
     cluster.cut("alpha");
-    let mut clone = cluster.workers["alpha"].next_life();
-    clone.former = FormerLifeProof::Unknown;
+    let mut clone = cluster.workers["alpha"].next_incarnation();
+    clone.former = FormerIncarnationProof::Unknown;
     cluster.enlist("clone", clone).unwrap();
     assert!(cluster.holder("deploy").is_some(), "its lock is not free yet");
     assert!(!may_fetch(&cluster, "clone", result(1, BUILD).name()));

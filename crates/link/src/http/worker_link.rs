@@ -298,7 +298,7 @@ mod tests {
 
     use windlass_core::id::{Incarnation, WorkerId};
     use windlass_core::requirement::{Labels, WorkerScope};
-    use windlass_core::session::{FormerLifeProof, WorkerLocality};
+    use windlass_core::session::{FormerIncarnationProof, WorkerLocality};
     use windlass_net::http::{ClientCredentials, DialFuture, Dialer};
 
     use super::*;
@@ -329,7 +329,7 @@ mod tests {
             slots: 1,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         let lost = link.register(register).await.unwrap_err();

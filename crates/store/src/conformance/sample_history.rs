@@ -15,8 +15,8 @@ use windlass_core::plan::{
 };
 use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
-    Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef,
-    RegisterRequest, WorkerLocality,
+    Exchange, ExchangeReply, FinishedAttempt, FormerIncarnationProof, InFlightLease, LeasePhase,
+    LeaseRef, RegisterRequest, WorkerLocality,
 };
 use windlass_core::time::{Span, Time};
 
@@ -398,7 +398,7 @@ fn register(worker: WorkerId, slots: u32) -> RegisterRequest {
         slots,
         home: WorkerLocality::Apart,
         scope: WorkerScope::AllRuns,
-        former: FormerLifeProof::Unknown,
+        former: FormerIncarnationProof::Unknown,
         spooled: Vec::new(),
     }
 }

@@ -45,7 +45,7 @@ pub(crate) enum SimRequestSource {
 pub(crate) struct SimPendingRequest {
     by: SimRequestSource,
     /// The incarnation of the worker that it concerns, which the answer names.
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
 }
 
 impl SimWorld<'_> {
@@ -55,7 +55,7 @@ impl SimWorld<'_> {
         by: SimRequestSource,
         request: EngineRequest,
     ) {
-        let asked = SimPendingRequest { by, life: incarnation_of(&request) };
+        let asked = SimPendingRequest { by, incarnation: incarnation_of(&request) };
         self.lead_decides(leader, |lead, now, luck| {
             lead.machine.request(asked, request, now, luck)
         });
@@ -125,8 +125,9 @@ impl SimWorld<'_> {
                     let worker = self.host_of(reply.worker, reply.incarnation);
                     self.mark_reply(&reply);
                     if self.schedule.workers[worker].is_plain {
-                        let life = self.leaders[leader].life;
-                        let replied = PlainWorkerEvent::Replied(leader, life, Box::new(reply));
+                        let incarnation = self.leaders[leader].incarnation;
+                        let replied =
+                            PlainWorkerEvent::Replied(leader, incarnation, Box::new(reply));
                         self.at(self.now, SimEvent::Plain(replied));
                     } else {
                         self.send_down(leader, worker, &DownlinkMessage::Reply(reply));
@@ -191,13 +192,15 @@ impl SimWorld<'_> {
                 let delay = self.rng.range(1, 5);
                 self.at(self.now + delay, SimEvent::ToClient(client, ClientAnswer::Of(answer)));
             }
-            SimRequestSource::Maintenance(life) => {
-                self.seal_is_answered(leader, life, Some(&answer));
+            SimRequestSource::Maintenance(incarnation) => {
+                self.seal_is_answered(leader, incarnation, Some(&answer));
             }
             SimRequestSource::Plain(worker) => self.plain_answered((leader, worker), answer),
             SimRequestSource::Crowd => {}
             SimRequestSource::Worker(worker) => {
-                if let Some(message) = asked.life.and_then(|life| worker_answer(life, answer)) {
+                if let Some(message) =
+                    asked.incarnation.and_then(|incarnation| worker_answer(incarnation, answer))
+                {
                     self.send_down(leader, worker, &message);
                 }
             }
@@ -245,11 +248,11 @@ fn incarnation_of(request: &EngineRequest) -> Option<Incarnation> {
 }
 
 /// Returns the answer to a worker, if it contains more than the replies.
-fn worker_answer(life: Incarnation, answer: EngineAnswer) -> Option<DownlinkMessage> {
+fn worker_answer(incarnation: Incarnation, answer: EngineAnswer) -> Option<DownlinkMessage> {
     match answer {
-        EngineAnswer::Registered(told) => Some(DownlinkMessage::Joined(life, Ok(told))),
-        EngineAnswer::Refused(refusal) => Some(DownlinkMessage::Joined(life, Err(refusal))),
-        EngineAnswer::Done => Some(DownlinkMessage::GuardHeard(life)),
+        EngineAnswer::Registered(told) => Some(DownlinkMessage::Joined(incarnation, Ok(told))),
+        EngineAnswer::Refused(refusal) => Some(DownlinkMessage::Joined(incarnation, Err(refusal))),
+        EngineAnswer::Done => Some(DownlinkMessage::GuardHeard(incarnation)),
         EngineAnswer::Exchanged
         | EngineAnswer::Submitted { .. }
         | EngineAnswer::TokenCreated(_)

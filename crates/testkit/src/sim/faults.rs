@@ -188,7 +188,7 @@ impl SimWorld<'_> {
             FaultKind::WorkerCrash(worker)
             | FaultKind::NodeCrash(worker)
             | FaultKind::GuardCrash(worker) => self.worker_starts(worker),
-            FaultKind::HostCopied(worker) => self.kill_former_lives(worker),
+            FaultKind::HostCopied(worker) => self.kill_former_incarnations(worker),
             FaultKind::HostCloned(worker, clone) => self.clone_ends(worker, clone),
             FaultKind::JournalRefuses
             | FaultKind::JournalUnknown

@@ -27,10 +27,10 @@ impl SimWorld<'_> {
             return;
         }
         for worker in 0..self.workers.len() {
-            for (life, started) in self.ended_lives(leader, worker) {
+            for (incarnation, started) in self.ended_incarnations(leader, worker) {
                 self.marks.hit("leader found the lock of a guard free");
                 let id = self.schedule.identity(worker);
-                let request = EngineRequest::GuardEnded { worker: id, incarnation: life, started };
+                let request = EngineRequest::GuardEnded { worker: id, incarnation, started };
                 self.enqueue_request(leader, SimRequestSource::Crowd, request);
             }
         }
@@ -38,22 +38,23 @@ impl SimWorld<'_> {
     }
 
     /// Returns the incarnations of a worker that the leader does not know to have ended, and of which nothing is left.
-    fn ended_lives(&self, leader: usize, worker: usize) -> Vec<(Incarnation, Vec<Fence>)> {
+    fn ended_incarnations(&self, leader: usize, worker: usize) -> Vec<(Incarnation, Vec<Fence>)> {
         let Some(lead) = &self.leaders[leader].lead else { return Vec::new() };
         let (engine, id) = (lead.machine.engine(), self.schedule.identity(worker));
         let Some(known) = engine.workers().find(|it| it.id == id) else { return Vec::new() };
         let leases = engine.leases().filter(|lease| lease.worker == id);
         let leases: Vec<Fence> = leases.map(|lease| lease.fence).collect();
         let node = &self.workers[worker];
-        let open = |life: &&Incarnation| {
-            let registered = **life == known.incarnation && known.status != WorkerStatus::Ended;
-            **life <= known.incarnation && (registered || !leases.is_empty())
+        let open = |incarnation: &&Incarnation| {
+            let registered =
+                **incarnation == known.incarnation && known.status != WorkerStatus::Ended;
+            **incarnation <= known.incarnation && (registered || !leases.is_empty())
         };
-        let ended = |life: &&Incarnation| {
-            let lives = **life == node.incarnation && !node.is_down();
-            !lives && self.guard_lock_is_free(worker, **life)
+        let ended = |incarnation: &&Incarnation| {
+            let is_alive = **incarnation == node.incarnation && !node.is_down();
+            !is_alive && self.guard_lock_is_free(worker, **incarnation)
         };
-        let lives = node.lives.iter().filter(open).filter(ended);
-        lives.map(|life| (*life, leases.clone())).collect()
+        let incarnations = node.incarnations.iter().filter(open).filter(ended);
+        incarnations.map(|incarnation| (*incarnation, leases.clone())).collect()
     }
 }

@@ -60,7 +60,7 @@ impl GuardNode {
     /// Ends all guards with the host. Nothing is left of the incarnations whose guards hung either.
     pub(crate) fn dies_with_host(&mut self) -> Vec<Incarnation> {
         self.restart();
-        std::mem::take(&mut self.orphaned).into_iter().map(|(life, _)| life).collect()
+        std::mem::take(&mut self.orphaned).into_iter().map(|(incarnation, _)| incarnation).collect()
     }
 
     /// Replaces the guard. Nothing of the last one is known here any more.
@@ -72,13 +72,13 @@ impl GuardNode {
 
     /// Records that its worker is gone while it hangs. When it resumes, it reads the orders that waited together with
     /// that end, so it counts each of them as begun.
-    fn loses_worker(&mut self, life: Incarnation, mut started: Vec<Fence>) {
+    fn loses_worker(&mut self, incarnation: Incarnation, mut started: Vec<Fence>) {
         for order in std::mem::take(&mut self.inbox) {
             if let GuardOrder::Start(grant, _) = order {
                 started.push(grant.lease.fence);
             }
         }
-        self.orphaned.push((life, started));
+        self.orphaned.push((incarnation, started));
     }
 }
 
@@ -137,8 +137,8 @@ impl SimWorld<'_> {
     /// Reports an end to the worker. If its guard hangs, the report waits; with a dead guard it is lost.
     pub(crate) fn guard_reports_end(&mut self, worker: usize, fence: Fence, outcome: Outcome) {
         if self.is_local(worker) {
-            let life = self.workers[worker].incarnation;
-            return self.local_step_gone(worker, life, (fence, outcome));
+            let incarnation = self.workers[worker].incarnation;
+            return self.local_step_gone(worker, incarnation, (fence, outcome));
         }
         if self.workers[worker].guard.is_dead {
             return;
@@ -153,9 +153,9 @@ impl SimWorld<'_> {
     /// Resumes a guard that hung. It reads what waited, in order, and ends what is left of incarnations without a
     /// worker.
     pub(crate) fn guard_resumes(&mut self, worker: usize) {
-        for (life, started) in std::mem::take(&mut self.workers[worker].guard.orphaned) {
-            self.kill_life(worker, life);
-            self.at(self.now + 1, SimEvent::GuardReport(worker, life, started));
+        for (incarnation, started) in std::mem::take(&mut self.workers[worker].guard.orphaned) {
+            self.kill_incarnation(worker, incarnation);
+            self.at(self.now + 1, SimEvent::GuardReport(worker, incarnation, started));
         }
         if self.workers[worker].guard.is_hung(self.now) {
             return;
@@ -180,7 +180,7 @@ impl SimWorld<'_> {
     /// Handles a worker that is gone, or begins another incarnation: its guard ends everything and reports, now or when
     /// it resumes.
     pub(crate) fn guard_loses_worker(&mut self, worker: usize, started: Vec<Fence>) {
-        let life = self.workers[worker].incarnation;
+        let incarnation = self.workers[worker].incarnation;
         if self.is_local(worker) {
             // The leader is gone too: no report would reach it.
             self.workers[worker].unconfirmed_report = None;
@@ -191,12 +191,12 @@ impl SimWorld<'_> {
             return;
         }
         if self.workers[worker].guard.is_hung(self.now) {
-            self.workers[worker].guard.loses_worker(life, started);
+            self.workers[worker].guard.loses_worker(incarnation, started);
             return;
         }
-        self.kill_life(worker, life);
+        self.kill_incarnation(worker, incarnation);
         let delay = self.rng.range(1, 50);
-        self.at(self.now + delay, SimEvent::GuardReport(worker, life, started));
+        self.at(self.now + delay, SimEvent::GuardReport(worker, incarnation, started));
     }
 
     /// Ends worker and guard together. The tethers see it a little later.
@@ -205,17 +205,17 @@ impl SimWorld<'_> {
             self.workers[worker].guard.is_dead = true;
             return self.local_process_dies(worker);
         }
-        let Some(life) = self.worker_vanishes(worker) else { return };
+        let Some(incarnation) = self.worker_vanishes(worker) else { return };
         // What it had not read is lost with it, also if it hung.
         self.workers[worker].guard.restart();
         let delay = self.rng.range(1, 1_500);
         if self.bugs.on(PlantedBug::TetherOutlivesGuard) {
-            for fence in self.fences_of(worker, |process| process.life == life) {
+            for fence in self.fences_of(worker, |process| process.incarnation == incarnation) {
                 self.process_mut(worker, fence).tether_at = None;
             }
             return;
         }
-        self.at(self.now + delay, SimEvent::TethersOrphaned(worker, life));
+        self.at(self.now + delay, SimEvent::TethersOrphaned(worker, incarnation));
     }
 
     /// Ends the guard alone. The tethers see it a little later, and so does the worker, which ends then because it can
@@ -227,23 +227,23 @@ impl SimWorld<'_> {
         }
         it.guard.restart();
         it.guard.is_dead = true;
-        let life = it.incarnation;
+        let incarnation = it.incarnation;
         let (tethers, worker_sees) = (self.rng.range(1, 1_500), self.rng.range(1, 3_000));
         if !self.is_local(worker) {
-            self.at(self.now + tethers, SimEvent::TethersOrphaned(worker, life));
+            self.at(self.now + tethers, SimEvent::TethersOrphaned(worker, incarnation));
         }
-        self.at(self.now + worker_sees, SimEvent::GuardDeathNoticed(worker, life));
+        self.at(self.now + worker_sees, SimEvent::GuardDeathNoticed(worker, incarnation));
         if self.bugs.on(PlantedBug::GuardDeathReported) {
-            for fence in self.fences_of(worker, |process| process.life == life) {
+            for fence in self.fences_of(worker, |process| process.incarnation == incarnation) {
                 self.worker_reaps(worker, fence, Outcome::plain(OutcomeKind::Lost));
             }
         }
     }
 
     /// Ends the worker because its guard has died, and starts it again.
-    pub(crate) fn worker_notices_dead_guard(&mut self, worker: usize, life: Incarnation) {
+    pub(crate) fn worker_notices_dead_guard(&mut self, worker: usize, incarnation: Incarnation) {
         let it = &self.workers[worker];
-        if it.incarnation != life || !it.guard.is_dead || it.is_down() {
+        if it.incarnation != incarnation || !it.guard.is_dead || it.is_down() {
             return;
         }
         self.marks.hit("worker ended because its guard had died");
@@ -255,18 +255,18 @@ impl SimWorld<'_> {
         self.worker_starts(worker);
     }
 
-    pub(crate) fn tethers_end_life(&mut self, worker: usize, life: Incarnation) {
-        if !self.fences_of(worker, |process| process.life == life).is_empty() {
+    pub(crate) fn tethers_end_incarnation(&mut self, worker: usize, incarnation: Incarnation) {
+        if !self.fences_of(worker, |process| process.incarnation == incarnation).is_empty() {
             self.marks.hit("guard died: the tether ended its step");
         }
-        self.kill_life(worker, life);
+        self.kill_incarnation(worker, incarnation);
     }
 
     /// Returns whether a new incarnation on this host finds the lock of its former guard free. Tethers hold it too.
-    pub(crate) fn guard_lock_is_free(&self, worker: usize, life: Incarnation) -> bool {
-        let held = !self.fences_of(worker, |process| process.life == life).is_empty();
+    pub(crate) fn guard_lock_is_free(&self, worker: usize, incarnation: Incarnation) -> bool {
+        let held = !self.fences_of(worker, |process| process.incarnation == incarnation).is_empty();
         let orphaned = &self.workers[worker].guard.orphaned;
-        let hung = orphaned.iter().any(|(other, _)| *other == life);
+        let hung = orphaned.iter().any(|(other, _)| *other == incarnation);
         self.bugs.on(PlantedBug::GuardLockFreedEarly) || !(held || hung)
     }
 
@@ -280,7 +280,7 @@ impl SimWorld<'_> {
         let mut planned = Vec::new();
         // The guard of a former incarnation has its deadlines from that one.
         for (fence, process) in
-            it.processes.iter().filter(|(_, process)| process.life == it.incarnation)
+            it.processes.iter().filter(|(_, process)| process.incarnation == it.incarnation)
         {
             let at = session.deadline(*fence).map(|deadline| clock.truth(deadline.kills_at));
             if at != process.tether_at {
@@ -300,8 +300,8 @@ impl SimWorld<'_> {
         let now = self.now;
         let due = |process: &&SimProcess| process.tether_at.is_some_and(|at| at < now);
         let known = self.workers[worker].processes.get(&fence).filter(due);
-        let Some(life) = known.map(|process| process.life) else { return };
-        let hung = life == self.workers[worker].incarnation
+        let Some(incarnation) = known.map(|process| process.incarnation) else { return };
+        let hung = incarnation == self.workers[worker].incarnation
             && self.workers[worker].guard.is_hung(self.now);
         if hung && self.bugs.on(PlantedBug::TetherIgnoresDeadline) {
             return;
@@ -311,6 +311,6 @@ impl SimWorld<'_> {
             self.marks.hit("guard hung: the tether ended its step");
         }
         self.process_gone(worker, fence);
-        self.record_process_end(worker, life, (fence, Outcome::plain(OutcomeKind::Lost)));
+        self.record_process_end(worker, incarnation, (fence, Outcome::plain(OutcomeKind::Lost)));
     }
 }

@@ -3,7 +3,7 @@
 
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::planted_bugs::PlantedBug;
-use windlass_core::session::{FormerLifeProof, WorkerSession};
+use windlass_core::session::{FormerIncarnationProof, WorkerSession};
 use windlass_core::start_queue::UnjudgedStarts;
 use windlass_core::time::Time;
 
@@ -23,7 +23,7 @@ impl SimWorld<'_> {
     /// Returns the number of the next incarnation, by the clock of its host. It is greater than that of every
     /// incarnation of this identity so far, on any host. In the real system, a host whose clock is behind that of its
     /// copy is refused, and the operator learns why.
-    pub(crate) fn next_life(&mut self, worker: usize) -> Incarnation {
+    pub(crate) fn next_incarnation(&mut self, worker: usize) -> Incarnation {
         let noise = self.rng.next();
         let hosts = self.hosts_of(self.schedule.identity(worker));
         let latest = hosts.map(|host| self.workers[host].incarnation).max().unwrap_or_default();
@@ -43,10 +43,10 @@ impl SimWorld<'_> {
     }
 
     /// Returns the host that runs this incarnation of a worker.
-    pub(crate) fn host_of(&self, worker: WorkerId, life: Incarnation) -> usize {
-        let lives = |host: &usize| self.workers[*host].incarnation == life;
+    pub(crate) fn host_of(&self, worker: WorkerId, incarnation: Incarnation) -> usize {
+        let runs_it = |host: &usize| self.workers[*host].incarnation == incarnation;
         let first = || self.hosts_of(worker).next().expect("each worker has a host");
-        self.hosts_of(worker).find(lives).unwrap_or_else(first)
+        self.hosts_of(worker).find(runs_it).unwrap_or_else(first)
     }
 
     /// Returns whether another host has the same identity and is on.
@@ -58,11 +58,11 @@ impl SimWorld<'_> {
     /// Starts another host with a copy of the worker's state directory. It proves nothing about the first host, which
     /// is cut off and whose guard and processes continue.
     pub(crate) fn host_is_copied(&mut self, worker: usize) {
-        let next = self.next_life(worker);
+        let next = self.next_incarnation(worker);
         let it = &mut self.workers[worker];
         let Some(session) = it.session.take() else { return };
         it.spool = session.unacknowledged_outcomes();
-        it.former = FormerLifeProof::Unknown;
+        it.former = FormerIncarnationProof::Unknown;
         it.incarnation = next;
         it.starts = UnjudgedStarts::default().with_bugs(self.bugs);
         it.reaped.clear();
@@ -75,7 +75,7 @@ impl SimWorld<'_> {
 
     /// Starts the copy of a host while the first one runs. It has the same saved reports and proves nothing.
     pub(crate) fn host_is_cloned(&mut self, worker: usize, clone: usize) {
-        let next = self.next_life(worker);
+        let next = self.next_incarnation(worker);
         let first = &self.workers[worker];
         if !first.has_begun() {
             return;
@@ -85,7 +85,7 @@ impl SimWorld<'_> {
             .as_ref()
             .map_or_else(|| first.spool.clone(), WorkerSession::unacknowledged_outcomes);
         let it = &mut self.workers[clone];
-        (it.spool, it.former, it.incarnation) = (spool, FormerLifeProof::Unknown, next);
+        (it.spool, it.former, it.incarnation) = (spool, FormerIncarnationProof::Unknown, next);
         (it.state, it.wakes_at) = (HostState::Up, 0);
         self.wake_worker(clone, self.now);
     }
@@ -114,8 +114,8 @@ impl SimWorld<'_> {
 
     /// Claims, with a revoked credential, that no process of the worker is alive and none was started.
     pub(crate) fn stolen_credential_is_used(&mut self, worker: usize) {
-        let life = self.workers[worker].incarnation;
-        self.workers[worker].unconfirmed_report = Some((life, Vec::new()));
-        self.at(self.now + 10, SimEvent::GuardReport(worker, life, Vec::new()));
+        let incarnation = self.workers[worker].incarnation;
+        self.workers[worker].unconfirmed_report = Some((incarnation, Vec::new()));
+        self.at(self.now + 10, SimEvent::GuardReport(worker, incarnation, Vec::new()));
     }
 }

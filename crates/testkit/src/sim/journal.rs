@@ -185,8 +185,8 @@ impl SimWorld<'_> {
     /// Sends an operation to the store. Its effect and its answer are delayed.
     pub(crate) fn ask_store(&mut self, leader: usize, op: StoreOp) {
         let delay = if self.rng.chance(500) { self.store_delay() } else { 1 };
-        let life = self.leaders[leader].life;
-        self.at(self.now + delay, SimEvent::StoreApply(leader, life, op));
+        let incarnation = self.leaders[leader].incarnation;
+        self.at(self.now + delay, SimEvent::StoreApply(leader, incarnation, op));
     }
 
     /// Returns how long a message to or from the store takes.
@@ -202,7 +202,7 @@ impl SimWorld<'_> {
         }
     }
 
-    pub(crate) fn store_applies(&mut self, leader: usize, life: u32, op: StoreOp) {
+    pub(crate) fn store_applies(&mut self, leader: usize, incarnation: u32, op: StoreOp) {
         let ill = self
             .journal
             .active_faults
@@ -230,12 +230,12 @@ impl SimWorld<'_> {
             }
             Some(_) | None => self.store_executes(op),
         };
-        let awaited = self.leaders[leader].life == life;
+        let awaited = self.leaders[leader].incarnation == incarnation;
         if awaited && matches!(result, StoreResult::Appended(_)) {
             self.crashes_at(leader, CrashPoint::AfterAppend);
         }
         let delay = if self.rng.chance(500) { self.store_delay() } else { 1 };
-        self.at(self.now + delay, SimEvent::StoreReply(leader, life, result));
+        self.at(self.now + delay, SimEvent::StoreReply(leader, incarnation, result));
     }
 
     /// Makes the outcome of an operation unknown to the leader.

@@ -32,7 +32,7 @@ pub(crate) struct LeaderNode {
     /// The point at which it is to crash, if it gets there.
     pub(crate) crashes_at: Option<CrashPoint>,
     /// A counter that grows with each crash. Messages in flight for an earlier incarnation are not for this one.
-    pub(crate) life: u32,
+    pub(crate) incarnation: u32,
     /// When it asked for a term or a renewal, on its own clock, while there is no answer.
     lease_requested_at: Option<Time>,
     /// The true time until which it asks for no term: it has just handed one over.
@@ -77,7 +77,7 @@ impl LeaderNode {
             store_gone_until: 0,
             up: true,
             crashes_at: None,
-            life: 0,
+            incarnation: 0,
             lease_requested_at: None,
             no_campaign_until: 0,
             wakes_at: 0,
@@ -110,7 +110,7 @@ impl LeaderNode {
         (self.lead, self.lease_requested_at, self.up) = (None, None, false);
         (self.last_seen_head, self.candidacy) = (None, TermObserver::default());
         self.crashes_at = None;
-        self.life += 1;
+        self.incarnation += 1;
     }
 }
 
@@ -201,7 +201,7 @@ impl SimWorld<'_> {
             self.refuse_request(leader, from);
         }
         self.leaders[leader].lease_requested_at = None;
-        self.leaders[leader].life += 1;
+        self.leaders[leader].incarnation += 1;
         self.wake_leader(leader, self.now + CAMPAIGN_EVERY);
     }
 
@@ -222,8 +222,8 @@ impl SimWorld<'_> {
         self.steps_down(leader, "it hands over");
     }
 
-    pub(crate) fn store_replies(&mut self, leader: usize, life: u32, result: StoreResult) {
-        if self.leaders[leader].life != life || !self.leaders[leader].up {
+    pub(crate) fn store_replies(&mut self, leader: usize, incarnation: u32, result: StoreResult) {
+        if self.leaders[leader].incarnation != incarnation || !self.leaders[leader].up {
             return;
         }
         match result {
@@ -357,8 +357,8 @@ impl SimWorld<'_> {
                 )
             }
             UplinkMessage::Client(client, request) => (SimRequestSource::Client(client), request),
-            UplinkMessage::Maintenance(life, request) => {
-                (SimRequestSource::Maintenance(life), request)
+            UplinkMessage::Maintenance(incarnation, request) => {
+                (SimRequestSource::Maintenance(incarnation), request)
             }
         };
         match (&self.leaders[leader].lead, from) {
@@ -380,7 +380,9 @@ impl SimWorld<'_> {
             SimRequestSource::Worker(worker) => {
                 self.send_down(leader, worker, &DownlinkMessage::NotLeader);
             }
-            SimRequestSource::Maintenance(life) => self.seal_is_answered(leader, life, None),
+            SimRequestSource::Maintenance(incarnation) => {
+                self.seal_is_answered(leader, incarnation, None)
+            }
             // Plain requests are refused where they arrive. A request that was taken has no answer if its leader steps
             // down.
             SimRequestSource::Plain(_) | SimRequestSource::Crowd => {}

@@ -101,18 +101,18 @@ impl SimWorld<'_> {
 
     /// Has the leader take its next turn as soon as it can.
     pub(crate) fn schedule_turn(&mut self, leader: usize) {
-        let (now, life) = (self.now, self.leaders[leader].life);
+        let (now, incarnation) = (self.now, self.leaders[leader].incarnation);
         let Some(lead) = &mut self.leaders[leader].lead else { return };
         let at = lead.inbox.busy_until.max(now);
         if lead.inbox.turn_at.is_none_or(|other| at < other) {
             lead.inbox.turn_at = Some(at);
-            self.at(at, SimEvent::LeaderTurn(leader, life));
+            self.at(at, SimEvent::LeaderTurn(leader, incarnation));
         }
     }
 
     /// Handles the first input that is ready, and schedules the next turn.
-    pub(crate) fn leader_takes_turn(&mut self, leader: usize, life: u32) {
-        if self.leaders[leader].life != life || !self.leaders[leader].up {
+    pub(crate) fn leader_takes_turn(&mut self, leader: usize, incarnation: u32) {
+        if self.leaders[leader].incarnation != incarnation || !self.leaders[leader].up {
             return;
         }
         let now = self.now;

@@ -46,7 +46,7 @@ pub(crate) enum LocalGuardEvent {
 
 /// The guard of one incarnation.
 pub(crate) struct LocalGuard {
-    life: Incarnation,
+    incarnation: Incarnation,
     queue: StartQueue<LeaseGrant>,
     /// Orders and ends that arrived while it hung.
     unread: Vec<LocalOrder>,
@@ -57,9 +57,9 @@ pub(crate) struct LocalGuard {
 }
 
 impl LocalGuard {
-    fn new(life: Incarnation, bugs: PlantedBugs) -> Self {
+    fn new(incarnation: Incarnation, bugs: PlantedBugs) -> Self {
         let (unread, unseen, reports) = (Vec::new(), Vec::new(), Vec::new());
-        Self { life, queue: StartQueue::new(bugs), unread, unseen, reports, write_at: None }
+        Self { incarnation, queue: StartQueue::new(bugs), unread, unseen, reports, write_at: None }
     }
 }
 
@@ -71,48 +71,54 @@ impl SimWorld<'_> {
 
     /// Sends an order through the socket. With a dead guard it is lost.
     pub(crate) fn order_local_guard(&mut self, worker: usize, order: LocalOrder) {
-        let life = self.workers[worker].incarnation;
-        let known = self.workers[worker].guard.local.as_ref().is_some_and(|it| it.life == life);
+        let incarnation = self.workers[worker].incarnation;
+        let known = self.workers[worker]
+            .guard
+            .local
+            .as_ref()
+            .is_some_and(|it| it.incarnation == incarnation);
         if !known {
-            let guard = LocalGuard::new(life, self.bugs);
+            let guard = LocalGuard::new(incarnation, self.bugs);
             self.workers[worker].guard.local = Some(guard);
         }
-        self.local_event(worker, life, ORDER_DELAY, LocalGuardEvent::Reads(order));
+        self.local_event(worker, incarnation, ORDER_DELAY, LocalGuardEvent::Reads(order));
     }
 
     fn local_event(
         &mut self,
         worker: usize,
-        life: Incarnation,
+        incarnation: Incarnation,
         delay: u64,
         event: LocalGuardEvent,
     ) {
-        self.at(self.now + delay, SimEvent::LocalGuard(worker, life, Box::new(event)));
+        self.at(self.now + delay, SimEvent::LocalGuard(worker, incarnation, Box::new(event)));
     }
 
     pub(crate) fn local_guard_event(
         &mut self,
         worker: usize,
-        life: Incarnation,
+        incarnation: Incarnation,
         event: LocalGuardEvent,
     ) {
         if let LocalGuardEvent::Tells(reports) = event {
-            return self.worker_hears_local_guard(worker, life, reports);
+            return self.worker_hears_local_guard(worker, incarnation, reports);
         }
         if matches!(event, LocalGuardEvent::SeesDeath) {
-            return self.local_guard_sees_death(worker, life);
+            return self.local_guard_sees_death(worker, incarnation);
         }
-        if self.local_guard_mut(worker, life).is_none() || self.workers[worker].guard.is_dead() {
+        if self.local_guard_mut(worker, incarnation).is_none()
+            || self.workers[worker].guard.is_dead()
+        {
             return;
         }
         let hung = self.workers[worker].guard.is_hung(self.now);
         match event {
             LocalGuardEvent::Reads(order) if hung => {
-                self.local_guard(worker, life).unread.push(order);
+                self.local_guard(worker, incarnation).unread.push(order);
             }
-            LocalGuardEvent::Reads(order) => self.local_guard_reads(worker, life, order),
-            LocalGuardEvent::QueueResumes if !hung => self.local_guard_starts(worker, life),
-            LocalGuardEvent::Writes if !hung => self.local_guard_writes(worker, life),
+            LocalGuardEvent::Reads(order) => self.local_guard_reads(worker, incarnation, order),
+            LocalGuardEvent::QueueResumes if !hung => self.local_guard_starts(worker, incarnation),
+            LocalGuardEvent::Writes if !hung => self.local_guard_writes(worker, incarnation),
             LocalGuardEvent::QueueResumes
             | LocalGuardEvent::Writes
             | LocalGuardEvent::Tells(_)
@@ -120,82 +126,101 @@ impl SimWorld<'_> {
         }
     }
 
-    fn local_guard_mut(&mut self, worker: usize, life: Incarnation) -> Option<&mut LocalGuard> {
-        self.workers[worker].guard.local.as_mut().filter(|guard| guard.life == life)
+    fn local_guard_mut(
+        &mut self,
+        worker: usize,
+        incarnation: Incarnation,
+    ) -> Option<&mut LocalGuard> {
+        self.workers[worker].guard.local.as_mut().filter(|guard| guard.incarnation == incarnation)
     }
 
-    fn local_guard(&mut self, worker: usize, life: Incarnation) -> &mut LocalGuard {
-        self.local_guard_mut(worker, life).expect("it was found a moment ago")
+    fn local_guard(&mut self, worker: usize, incarnation: Incarnation) -> &mut LocalGuard {
+        self.local_guard_mut(worker, incarnation).expect("it was found a moment ago")
     }
 
     fn guard_now(&self, worker: usize) -> Time {
         self.schedule.workers[worker].clock.local(self.now)
     }
 
-    fn local_guard_reads(&mut self, worker: usize, life: Incarnation, order: LocalOrder) {
-        let guard = self.local_guard(worker, life);
+    fn local_guard_reads(&mut self, worker: usize, incarnation: Incarnation, order: LocalOrder) {
+        let guard = self.local_guard(worker, incarnation);
         match order {
             LocalOrder::Start(grant) => {
                 guard.queue.on_direct_start();
-                self.local_guard_begins(worker, life, &grant);
+                self.local_guard_begins(worker, incarnation, &grant);
             }
             LocalOrder::Enqueue(grant, limits) => {
                 guard.queue.enqueue(limits, grant.lease.fence, grant);
             }
-            LocalOrder::Withdraw(fence) => self.local_guard_withdraws(worker, life, fence),
+            LocalOrder::Withdraw(fence) => self.local_guard_withdraws(worker, incarnation, fence),
             LocalOrder::Stop(stop) => {
-                self.local_guard_withdraws(worker, life, stop.fence);
+                self.local_guard_withdraws(worker, incarnation, stop.fence);
                 self.process_stops(worker, stop);
             }
         }
-        self.local_guard_starts(worker, life);
+        self.local_guard_starts(worker, incarnation);
     }
 
-    fn local_guard_withdraws(&mut self, worker: usize, life: Incarnation, fence: Fence) {
-        if self.local_guard(worker, life).queue.withdraw(fence) {
+    fn local_guard_withdraws(&mut self, worker: usize, incarnation: Incarnation, fence: Fence) {
+        if self.local_guard(worker, incarnation).queue.withdraw(fence) {
             self.marks.hit("queued step withdrawn");
             let released = Outcome::plain(OutcomeKind::Released);
             let now = self.guard_now(worker);
-            self.local_guard_reports(worker, life, LocalReport::Ended(fence, released, None), now);
+            self.local_guard_reports(
+                worker,
+                incarnation,
+                LocalReport::Ended(fence, released, None),
+                now,
+            );
         }
     }
 
     /// Starts the steps whose turn has come.
-    fn local_guard_starts(&mut self, worker: usize, life: Incarnation) {
+    fn local_guard_starts(&mut self, worker: usize, incarnation: Incarnation) {
         let now = self.guard_now(worker);
-        while let Some(grant) = self.local_guard(worker, life).queue.next_start(now) {
+        while let Some(grant) = self.local_guard(worker, incarnation).queue.next_start(now) {
             if self.workers[worker].frozen_until > self.now {
                 self.marks.hit("queued step started while its worker was frozen");
             }
-            self.local_guard_begins(worker, life, &grant);
+            self.local_guard_begins(worker, incarnation, &grant);
         }
-        if let Some(at) = self.local_guard(worker, life).queue.resumes_at(now) {
+        if let Some(at) = self.local_guard(worker, incarnation).queue.resumes_at(now) {
             self.marks.hit("start queue paused after a stop");
             let at = self.schedule.workers[worker].clock.truth(at);
             let delay = at.saturating_sub(self.now);
-            self.local_event(worker, life, delay, LocalGuardEvent::QueueResumes);
+            self.local_event(worker, incarnation, delay, LocalGuardEvent::QueueResumes);
         }
     }
 
     /// Begins the start of a step, which may fail or take long.
-    fn local_guard_begins(&mut self, worker: usize, life: Incarnation, grant: &LeaseGrant) {
+    fn local_guard_begins(&mut self, worker: usize, incarnation: Incarnation, grant: &LeaseGrant) {
         let fails = !self.is_healed() && self.rng.chance(self.schedule.start_failures_per_mille);
         if fails {
             self.marks.hit("queued step could not start");
-            self.local_guard(worker, life).queue.on_not_started();
+            self.local_guard(worker, incarnation).queue.on_not_started();
             let (fence, now) = (grant.lease.fence, self.guard_now(worker));
             let report = LocalReport::Ended(fence, Outcome::exit(127), None);
-            return self.local_guard_reports(worker, life, report, now);
+            return self.local_guard_reports(worker, incarnation, report, now);
         }
-        self.process_starts_under(worker, life, grant);
+        self.process_starts_under(worker, incarnation, grant);
     }
 
     /// Handles the return of a step's start.
-    pub(crate) fn local_step_started(&mut self, worker: usize, life: Incarnation, fence: Fence) {
+    pub(crate) fn local_step_started(
+        &mut self,
+        worker: usize,
+        incarnation: Incarnation,
+        fence: Fence,
+    ) {
         let now = self.guard_now(worker);
-        if let Some(guard) = self.local_guard_mut(worker, life) {
+        if let Some(guard) = self.local_guard_mut(worker, incarnation) {
             let write_at = guard.queue.started_report_at(now);
-            self.local_guard_reports(worker, life, LocalReport::Started(fence, now), write_at);
+            self.local_guard_reports(
+                worker,
+                incarnation,
+                LocalReport::Started(fence, now),
+                write_at,
+            );
         }
     }
 
@@ -203,14 +228,14 @@ impl SimWorld<'_> {
     pub(crate) fn local_step_gone(
         &mut self,
         worker: usize,
-        life: Incarnation,
+        incarnation: Incarnation,
         (fence, outcome): (Fence, Outcome),
     ) {
         let (now, hung) = (self.guard_now(worker), self.workers[worker].guard.is_hung(self.now));
         if self.workers[worker].guard.is_dead() {
             return;
         }
-        let Some(guard) = self.local_guard_mut(worker, life) else { return };
+        let Some(guard) = self.local_guard_mut(worker, incarnation) else { return };
         if hung {
             return guard.unseen.push((fence, outcome));
         }
@@ -225,45 +250,45 @@ impl SimWorld<'_> {
         let write_at = guard.queue.end_report_at(end, now);
         guard.queue.on_gone(end, now);
         let report = LocalReport::Ended(fence, outcome, Some(now));
-        self.local_guard_reports(worker, life, report, write_at);
-        self.local_guard_starts(worker, life);
+        self.local_guard_reports(worker, incarnation, report, write_at);
+        self.local_guard_starts(worker, incarnation);
     }
 
     /// Adds a report, which is written at this time at the latest, with those before it.
     fn local_guard_reports(
         &mut self,
         worker: usize,
-        life: Incarnation,
+        incarnation: Incarnation,
         report: LocalReport,
         at: Time,
     ) {
-        let guard = self.local_guard(worker, life);
+        let guard = self.local_guard(worker, incarnation);
         guard.reports.push(report);
         if guard.write_at.is_none_or(|other| at < other) {
             guard.write_at = Some(at);
             let due = self.schedule.workers[worker].clock.truth(at);
             let delay = due.saturating_sub(self.now);
-            self.local_event(worker, life, delay, LocalGuardEvent::Writes);
+            self.local_event(worker, incarnation, delay, LocalGuardEvent::Writes);
         }
     }
 
-    fn local_guard_writes(&mut self, worker: usize, life: Incarnation) {
-        let guard = self.local_guard(worker, life);
+    fn local_guard_writes(&mut self, worker: usize, incarnation: Incarnation) {
+        let guard = self.local_guard(worker, incarnation);
         guard.write_at = None;
         let reports = std::mem::take(&mut guard.reports);
         if !reports.is_empty() {
-            self.local_event(worker, life, 0, LocalGuardEvent::Tells(reports));
+            self.local_event(worker, incarnation, 0, LocalGuardEvent::Tells(reports));
         }
     }
 
     fn worker_hears_local_guard(
         &mut self,
         worker: usize,
-        life: Incarnation,
+        incarnation: Incarnation,
         reports: Vec<LocalReport>,
     ) {
         let it = &mut self.workers[worker];
-        if it.is_down() || it.incarnation != life {
+        if it.is_down() || it.incarnation != incarnation {
             return;
         }
         let local = self.schedule.workers[worker].clock.local(self.now);
@@ -296,28 +321,30 @@ impl SimWorld<'_> {
 
     /// Ends the process. Its guard continues until it sees that.
     pub(crate) fn local_guard_loses_worker(&mut self, worker: usize) {
-        let life = self.workers[worker].incarnation;
+        let incarnation = self.workers[worker].incarnation;
         let delay = self.rng.range(1, 50);
-        self.local_event(worker, life, delay, LocalGuardEvent::SeesDeath);
+        self.local_event(worker, incarnation, delay, LocalGuardEvent::SeesDeath);
     }
 
-    fn local_guard_sees_death(&mut self, worker: usize, life: Incarnation) {
-        if self.workers[worker].guard.is_dead() || self.local_guard_mut(worker, life).is_none() {
+    fn local_guard_sees_death(&mut self, worker: usize, incarnation: Incarnation) {
+        if self.workers[worker].guard.is_dead()
+            || self.local_guard_mut(worker, incarnation).is_none()
+        {
             return;
         }
         if self.workers[worker].guard.is_hung(self.now) {
             let until = self.workers[worker].guard.hung_until();
             let delay = until.saturating_sub(self.now);
-            return self.local_event(worker, life, delay, LocalGuardEvent::SeesDeath);
+            return self.local_event(worker, incarnation, delay, LocalGuardEvent::SeesDeath);
         }
-        self.local_guard_ends(worker, life);
+        self.local_guard_ends(worker, incarnation);
     }
 
     /// Closes the queue of the guard and kills everything.
-    fn local_guard_ends(&mut self, worker: usize, life: Incarnation) {
-        self.local_guard(worker, life).queue.close();
+    fn local_guard_ends(&mut self, worker: usize, incarnation: Incarnation) {
+        self.local_guard(worker, incarnation).queue.close();
         self.marks.hit("guard closed its start queue with its worker");
-        self.kill_life(worker, life);
+        self.kill_incarnation(worker, incarnation);
         self.workers[worker].guard.local = None;
     }
 
@@ -345,37 +372,37 @@ impl SimWorld<'_> {
     /// Resumes a guard that hung: it sees what ended, and reads what waited.
     pub(crate) fn local_guard_resumes(&mut self, worker: usize) {
         let Some(guard) = &mut self.workers[worker].guard.local else { return };
-        let life = guard.life;
+        let incarnation = guard.incarnation;
         let (unread, unseen) =
             (std::mem::take(&mut guard.unread), std::mem::take(&mut guard.unseen));
         // Its threads and its watch wake in any order.
         let ends_first = self.rng.chance(500);
         let is_orphaned =
-            life != self.workers[worker].incarnation || self.workers[worker].is_down();
+            incarnation != self.workers[worker].incarnation || self.workers[worker].is_down();
         if ends_first {
-            self.local_guard_sees_ends(worker, life, unseen.clone());
+            self.local_guard_sees_ends(worker, incarnation, unseen.clone());
         }
         if is_orphaned {
-            return self.local_guard_ends(worker, life);
+            return self.local_guard_ends(worker, incarnation);
         }
         for order in unread {
-            self.local_guard_reads(worker, life, order);
+            self.local_guard_reads(worker, incarnation, order);
         }
         if !ends_first {
-            self.local_guard_sees_ends(worker, life, unseen);
+            self.local_guard_sees_ends(worker, incarnation, unseen);
         }
-        self.local_guard_starts(worker, life);
-        self.local_guard_writes(worker, life);
+        self.local_guard_starts(worker, incarnation);
+        self.local_guard_writes(worker, incarnation);
     }
 
     fn local_guard_sees_ends(
         &mut self,
         worker: usize,
-        life: Incarnation,
+        incarnation: Incarnation,
         ends: Vec<(Fence, Outcome)>,
     ) {
         for end in ends {
-            self.local_step_gone(worker, life, end);
+            self.local_step_gone(worker, incarnation, end);
         }
     }
 }

@@ -11,8 +11,8 @@ use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::planted_bugs::PlantedBug;
 use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
-    ExchangeReply, ExchangeReplyBody, FinishedAttempt, FormerLifeProof, LeaseGrant, LeaseRef,
-    PlainLease, PlainWorkerSession, RegisterRequest, WorkerLocality, WorkerRefusal,
+    ExchangeReply, ExchangeReplyBody, FinishedAttempt, FormerIncarnationProof, LeaseGrant,
+    LeaseRef, PlainLease, PlainWorkerSession, RegisterRequest, WorkerLocality, WorkerRefusal,
 };
 use windlass_core::time::{Span, Time};
 
@@ -51,7 +51,7 @@ struct PlainProxy {
     /// The answers to claims, by the id of the request.
     answers: BTreeMap<u64, PlainAnswer>,
     /// The incarnation of the leader to which the open request belongs.
-    life: u32,
+    incarnation: u32,
     open_request: Option<PlainOpenRequest>,
     waiting: VecDeque<(u64, PlainRequest)>,
 }
@@ -122,9 +122,9 @@ impl SimWorld<'_> {
         let latest = known.map_or(Incarnation::default(), |known| known.incarnation);
         let sketch = &self.schedule.workers[worker];
         let former = if self.bugs.on(PlantedBug::PlainRejoinFreesLocks) {
-            FormerLifeProof::ProvenDead(vec![latest])
+            FormerIncarnationProof::ProvenDead(vec![latest])
         } else {
-            FormerLifeProof::Unknown
+            FormerIncarnationProof::Unknown
         };
         let register = RegisterRequest {
             worker: id,
@@ -151,14 +151,14 @@ impl SimWorld<'_> {
     /// Returns whether the worker is registered. If so, the controller holds its session from now on.
     fn has_proxy(&mut self, leader: usize, worker: usize) -> bool {
         let id = WorkerId(worker as u64);
-        let leader_life = self.leaders[leader].life;
+        let leader_incarnation = self.leaders[leader].incarnation;
         let Some(lead) = &self.leaders[leader].lead else { return false };
         let term = lead.machine.engine().term();
         let registered = lead.machine.engine().workers().find(|known| known.id == id);
         let Some(incarnation) = registered.map(|known| known.incarnation) else { return false };
         if let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) {
-            if proxy.life != leader_life {
-                (proxy.life, proxy.open_request) = (leader_life, None);
+            if proxy.incarnation != leader_incarnation {
+                (proxy.incarnation, proxy.open_request) = (leader_incarnation, None);
                 proxy.waiting.clear();
             }
             let known = proxy.session.config();
@@ -179,7 +179,13 @@ impl SimWorld<'_> {
         let answers = former.filter(|it| it.session.config().incarnation == incarnation);
         let answers = answers.map(|it| it.answers).unwrap_or_default();
         let waiting = VecDeque::new();
-        let fresh = PlainProxy { session, answers, life: leader_life, open_request: None, waiting };
+        let fresh = PlainProxy {
+            session,
+            answers,
+            incarnation: leader_incarnation,
+            open_request: None,
+            waiting,
+        };
         self.plain.proxies.insert((leader, worker), fresh);
         true
     }
@@ -315,13 +321,14 @@ impl SimWorld<'_> {
     }
 
     /// Handles the leader's reply to an exchange.
-    pub(crate) fn plain_replied(&mut self, leader: usize, life: u32, reply: &ExchangeReply) {
+    pub(crate) fn plain_replied(&mut self, leader: usize, incarnation: u32, reply: &ExchangeReply) {
         let worker = usize::try_from(reply.worker.0).expect("hosts are few");
-        if self.leaders[leader].life != life {
+        if self.leaders[leader].incarnation != incarnation {
             return;
         }
         let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) else { return };
-        let same = proxy.session.config().incarnation == reply.incarnation && proxy.life == life;
+        let same = proxy.session.config().incarnation == reply.incarnation
+            && proxy.incarnation == incarnation;
         let turn = proxy.open_request.take_if(|turn| same && turn.awaits == Some(reply.seq));
         let Some(mut turn) = turn else { return };
         turn.awaits = None;

@@ -93,7 +93,7 @@ struct PlainStep {
     outcome: OutcomeKind,
     stops_on_lost_contact: bool,
     /// The registration under which it was claimed.
-    life: u32,
+    incarnation: u32,
     /// The true time until which it may run.
     until: u64,
 }
@@ -110,7 +110,7 @@ pub(crate) struct PlainWorker {
     rng: SimRng,
     state: PlainState,
     returns_at: u64,
-    life: u32,
+    incarnation: u32,
     leader: usize,
     number: u64,
     /// The request that it waits for, and until when.
@@ -129,7 +129,7 @@ impl PlainWorker {
             rng: SimRng::new(seed ^ PLAIN_SEED_SALT.rotate_left(17)),
             state: PlainState::Away,
             returns_at: joins_at,
-            life: 0,
+            incarnation: 0,
             leader: 0,
             number: 0,
             open: None,
@@ -148,7 +148,7 @@ impl PlainWorker {
 
     /// Returns the leases that it knows: of running steps, and of ended ones whose report has no answer.
     fn known(&self) -> Vec<Fence> {
-        let runs = self.steps.values().filter(|step| step.life == self.life);
+        let runs = self.steps.values().filter(|step| step.incarnation == self.incarnation);
         let told = self.reports.iter().filter(|report| !report.is_repeat);
         let told = told.map(|report| report.lease.fence);
         runs.map(|step| step.lease.fence).chain(told).collect()
@@ -248,8 +248,8 @@ impl SimWorld<'_> {
             PlainWorkerEvent::Arrives(at, number, request) => {
                 self.plain_arrives(at, number, request);
             }
-            PlainWorkerEvent::Replied(leader, life, reply) => {
-                self.plain_replied(leader, life, &reply);
+            PlainWorkerEvent::Replied(leader, incarnation, reply) => {
+                self.plain_replied(leader, incarnation, &reply);
             }
             PlainWorkerEvent::Hears(worker, number, answer) => {
                 self.plain_receives(worker, number, answer);
@@ -354,7 +354,7 @@ impl SimWorld<'_> {
                 if let Some((stops, until)) = renewed {
                     self.plain_renewed(worker, Some(&running), &stops, until);
                 }
-                self.plain_life_ends(worker);
+                self.plain_incarnation_ends(worker);
             }
             (PlainAnswer::Refused(refusal), _) => self.plain_refused(worker, &refusal),
             (answer, request) => unreachable!("{answer:?} is no answer to {request:?}"),
@@ -380,7 +380,7 @@ impl SimWorld<'_> {
             WorkerRefusal::NotRegistered | WorkerRefusal::Superseded | WorkerRefusal::Ended => {
                 let it = self.plain_worker(worker);
                 (it.state, it.returns_at) = (PlainState::Away, now);
-                self.plain_life_ends(worker);
+                self.plain_incarnation_ends(worker);
             }
             WorkerRefusal::OldSeq
             | WorkerRefusal::NameTaken { .. }
@@ -392,9 +392,9 @@ impl SimWorld<'_> {
     }
 
     /// Ends an incarnation. Its running steps continue as those of a former one, and end with their leases.
-    fn plain_life_ends(&mut self, worker: usize) {
+    fn plain_incarnation_ends(&mut self, worker: usize) {
         let it = self.plain_worker(worker);
-        it.life += 1;
+        it.incarnation += 1;
         it.open = None;
         let left: Vec<(Fence, u64)> = it.steps.iter().map(|(at, step)| (*at, step.until)).collect();
         for (fence, until) in left {
@@ -421,11 +421,11 @@ impl SimWorld<'_> {
     ) {
         let until = self.plain_clock_reaches(worker, moment);
         let it = self.plain_worker(worker);
-        let life = it.life;
+        let incarnation = it.incarnation;
         let mut renewed = Vec::new();
         for (fence, step) in &mut it.steps {
             let covers = listed.is_none_or(|listed| listed.contains(fence));
-            if step.life == life && covers && !stops.contains(fence) {
+            if step.incarnation == incarnation && covers && !stops.contains(fence) {
                 step.until = step.until.max(until);
                 renewed.push((*fence, step.until));
             }
@@ -454,8 +454,8 @@ impl SimWorld<'_> {
             if late.is_some() { OutcomeKind::TimedOut } else { facts.ends_as(lease.attempt) };
         let stops_on_lost_contact = grant.stops_on_lost_contact;
         let it = self.plain_worker(worker);
-        let life = it.life;
-        let step = PlainStep { lease, outcome, stops_on_lost_contact, life, until };
+        let incarnation = it.incarnation;
+        let step = PlainStep { lease, outcome, stops_on_lost_contact, incarnation, until };
         it.steps.insert(lease.fence, step);
         self.marks.hit("plain worker started a step");
         let seen = self.witness.started(worker, lease);
@@ -471,9 +471,9 @@ impl SimWorld<'_> {
     fn plain_lease_expires(&mut self, worker: usize, fence: Fence) {
         let now = self.now;
         let it = self.plain_worker(worker);
-        let life = it.life;
+        let incarnation = it.incarnation;
         let Some(step) = it.steps.get(&fence).filter(|step| step.until <= now) else { return };
-        if step.stops_on_lost_contact || step.life != life {
+        if step.stops_on_lost_contact || step.incarnation != incarnation {
             self.marks.hit("plain worker's step ended by `lease_expires_at`");
             self.plain_step_gone(worker, fence, Some(OutcomeKind::Cancelled));
         }
@@ -508,7 +508,7 @@ impl SimWorld<'_> {
             }
         }
         if !matches!(what, PlainFault::Goodbye) {
-            self.plain_life_ends(worker);
+            self.plain_incarnation_ends(worker);
         }
     }
 }

@@ -15,7 +15,7 @@ use super::world::{SimEvent, SimWorld};
 pub(crate) struct SimProcess {
     lease: LeaseRef,
     /// The incarnation of the worker that started it.
-    pub(crate) life: Incarnation,
+    pub(crate) incarnation: Incarnation,
     grace: u64,
     /// How long it runs, if it ends by itself.
     takes: Option<u64>,
@@ -40,13 +40,13 @@ impl SimWorld<'_> {
     pub(crate) fn process_starts_under(
         &mut self,
         worker: usize,
-        life: Incarnation,
+        incarnation: Incarnation,
         grant: &LeaseGrant,
     ) {
         let lease = grant.lease;
-        let process = SimProcess { life, ..self.process_of(worker, grant) };
+        let process = SimProcess { incarnation, ..self.process_of(worker, grant) };
         self.workers[worker].processes.insert(lease.fence, process);
-        self.workers[worker].starts.begin_incarnation(life);
+        self.workers[worker].starts.begin_incarnation(incarnation);
         self.workers[worker].starts.on_started(lease.fence);
         let hangs_until = self.workers[worker].guard.starts_hang_until;
         if hangs_until <= self.now {
@@ -73,11 +73,11 @@ impl SimWorld<'_> {
             }
             Some(_) | None => ((!facts.hangs).then_some(facts.takes), facts.ends_as(lease.attempt)),
         };
-        let life = self.workers[worker].incarnation;
+        let incarnation = self.workers[worker].incarnation;
         let grace = grant.kill_grace.as_millis();
         SimProcess {
             lease,
-            life,
+            incarnation,
             grace,
             takes,
             outcome,
@@ -104,19 +104,19 @@ impl SimWorld<'_> {
     fn process_runs(&mut self, worker: usize, fence: Fence) {
         let process = self.process_mut(worker, fence);
         process.is_starting = false;
-        let (lease, life, takes, version) =
-            (process.lease, process.life, process.takes, process.version);
+        let (lease, incarnation, takes, version) =
+            (process.lease, process.incarnation, process.takes, process.version);
         self.add_to_story(|| format!("worker {worker} starts {}", story::lease_text(lease)));
         let seen = self.witness.started(worker, lease);
         self.check(seen);
-        if self.workers[worker].processes.values().any(|other| other.life != life) {
+        if self.workers[worker].processes.values().any(|other| other.incarnation != incarnation) {
             self.marks.hit("process of a former incarnation ran beside the next one");
         }
         if let Some(takes) = takes {
             self.at(self.now + takes, SimEvent::ProcessEnd(worker, fence, version));
         }
         if self.is_local(worker) {
-            self.local_step_started(worker, life, fence);
+            self.local_step_started(worker, incarnation, fence);
         }
     }
 
@@ -144,8 +144,8 @@ impl SimWorld<'_> {
     pub(crate) fn process_ends(&mut self, worker: usize, fence: Fence, version: u64) {
         let known =
             self.workers[worker].processes.get(&fence).filter(|process| process.version == version);
-        let Some((life, kind, lease)) =
-            known.map(|process| (process.life, process.outcome, process.lease))
+        let Some((incarnation, kind, lease)) =
+            known.map(|process| (process.incarnation, process.outcome, process.lease))
         else {
             return;
         };
@@ -161,7 +161,7 @@ impl SimWorld<'_> {
             | OutcomeKind::Lost
             | OutcomeKind::Released => Outcome::plain(kind),
         };
-        self.record_process_end(worker, life, (fence, outcome));
+        self.record_process_end(worker, incarnation, (fence, outcome));
     }
 
     /// Returns whether a step started a run that has not ended: the step waits for it.
@@ -182,10 +182,10 @@ impl SimWorld<'_> {
     pub(crate) fn record_process_end(
         &mut self,
         worker: usize,
-        life: Incarnation,
+        incarnation: Incarnation,
         ended: (Fence, Outcome),
     ) {
-        if life == self.workers[worker].incarnation {
+        if incarnation == self.workers[worker].incarnation {
             self.guard_reports_end(worker, ended.0, ended.1);
         }
     }
@@ -225,16 +225,16 @@ impl SimWorld<'_> {
     }
 
     /// Ends all processes of one incarnation of a worker at once.
-    pub(crate) fn kill_life(&mut self, worker: usize, life: Incarnation) {
-        for fence in self.fences_of(worker, |process| process.life == life) {
+    pub(crate) fn kill_incarnation(&mut self, worker: usize, incarnation: Incarnation) {
+        for fence in self.fences_of(worker, |process| process.incarnation == incarnation) {
             self.process_gone(worker, fence);
         }
     }
 
     /// Ends the processes that former incarnations of a worker left on other hosts.
-    pub(crate) fn kill_former_lives(&mut self, worker: usize) {
-        let life = self.workers[worker].incarnation;
-        for fence in self.fences_of(worker, |process| process.life != life) {
+    pub(crate) fn kill_former_incarnations(&mut self, worker: usize) {
+        let incarnation = self.workers[worker].incarnation;
+        for fence in self.fences_of(worker, |process| process.incarnation != incarnation) {
             self.process_gone(worker, fence);
         }
     }

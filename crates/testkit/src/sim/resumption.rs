@@ -39,9 +39,9 @@ impl SimWorld<'_> {
     /// Returns the worker of a process that can own a run now.
     pub(crate) fn owner_now(&self, worker: usize) -> Option<RunOwner> {
         let it = &self.workers[worker];
-        let lives = !it.is_down() && it.session.is_some();
+        let is_alive = !it.is_down() && it.session.is_some();
         let worker = WorkerId(worker as u64);
-        lives.then_some(RunOwner { worker, incarnation: it.incarnation, shares: false })
+        is_alive.then_some(RunOwner { worker, incarnation: it.incarnation, shares: false })
     }
 
     /// Returns the request that resumes a run; `None` if the run is not interrupted, or no process can own it now.

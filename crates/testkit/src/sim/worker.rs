@@ -8,9 +8,9 @@ use windlass_core::outcome::Outcome;
 use windlass_core::planted_bugs::PlantedBug;
 use windlass_core::requirement::Labels;
 use windlass_core::session::{
-    ExchangePace, ExchangeReply, FinishedAttempt, FormerLifeProof, LeaseGrant, OutcomeVerdict,
-    PaceSettings, PeerWorkers, RegisterReply, RegisterRequest, SessionAction, SessionConfig,
-    StopReason, WorkerLocality, WorkerRefusal, WorkerSession,
+    ExchangePace, ExchangeReply, FinishedAttempt, FormerIncarnationProof, LeaseGrant,
+    OutcomeVerdict, PaceSettings, PeerWorkers, RegisterReply, RegisterRequest, SessionAction,
+    SessionConfig, StopReason, WorkerLocality, WorkerRefusal, WorkerSession,
 };
 use windlass_core::start_queue::UnjudgedStarts;
 use windlass_core::time::Time;
@@ -34,9 +34,9 @@ pub(crate) struct WorkerNode {
     /// The wall clock of its host.
     pub(crate) wall_clock: WallClock,
     /// Every incarnation that tried to register.
-    pub(crate) lives: BTreeSet<Incarnation>,
+    pub(crate) incarnations: BTreeSet<Incarnation>,
     /// What its registration proves about its former incarnation.
-    pub(crate) former: FormerLifeProof,
+    pub(crate) former: FormerIncarnationProof,
     pub(crate) session: Option<WorkerSession>,
     pub(crate) processes: BTreeMap<Fence, SimProcess>,
     /// The steps that the guard of this incarnation would list in its death notice.
@@ -125,12 +125,12 @@ impl SimWorld<'_> {
     fn worker_registers(&mut self, worker: usize) {
         let leader = self.next_leader_hint(worker);
         if self.workers[worker].incarnation == Incarnation(0) {
-            self.workers[worker].incarnation = self.next_life(worker);
+            self.workers[worker].incarnation = self.next_incarnation(worker);
         }
         let (sketch, local) = (&self.schedule.workers[worker], self.is_local(worker));
         let folder = self.schedule.is_folder();
         let it = &mut self.workers[worker];
-        it.lives.insert(it.incarnation);
+        it.incarnations.insert(it.incarnation);
         let register = RegisterRequest {
             worker: self.schedule.identity(worker),
             name: format!("worker-{}", self.schedule.identity(worker).0).into(),
@@ -164,17 +164,19 @@ impl SimWorld<'_> {
 
     pub(crate) fn worker_receives(&mut self, worker: usize, message: DownlinkMessage) {
         match message {
-            DownlinkMessage::GuardHeard(life) => {
+            DownlinkMessage::GuardHeard(incarnation) => {
                 if self.workers[worker]
                     .unconfirmed_report
                     .as_ref()
-                    .is_some_and(|(other, _)| *other == life)
+                    .is_some_and(|(other, _)| *other == incarnation)
                 {
                     self.workers[worker].unconfirmed_report = None;
                 }
             }
             _ if self.workers[worker].is_down() => {}
-            DownlinkMessage::Joined(life, told) if life == self.workers[worker].incarnation => {
+            DownlinkMessage::Joined(incarnation, told)
+                if incarnation == self.workers[worker].incarnation =>
+            {
                 self.worker_joins(worker, told);
             }
             DownlinkMessage::Joined(..) => {}
@@ -201,7 +203,9 @@ impl SimWorld<'_> {
             Err(WorkerRefusal::Superseded) if self.is_copied(worker) => {
                 return self.host_retires(worker);
             }
-            Err(WorkerRefusal::Superseded | WorkerRefusal::Ended) => return self.new_life(worker),
+            Err(WorkerRefusal::Superseded | WorkerRefusal::Ended) => {
+                return self.begin_incarnation(worker);
+            }
             Err(_) => return,
         };
         for (fence, verdict) in &told.verdicts {
@@ -264,7 +268,7 @@ impl SimWorld<'_> {
             if refusal == WorkerRefusal::Superseded && self.is_copied(worker) {
                 self.host_retires(worker);
             } else {
-                self.new_life(worker);
+                self.begin_incarnation(worker);
             }
         } else {
             self.send_due_exchanges(worker);
@@ -273,21 +277,21 @@ impl SimWorld<'_> {
 
     /// Ends a session: every step is ended, outcomes without a report are spooled, and a new incarnation begins. A
     /// worker whose guard hangs is killed and started again instead.
-    fn new_life(&mut self, worker: usize) {
+    fn begin_incarnation(&mut self, worker: usize) {
         if self.workers[worker].guard.is_out(self.now) {
             self.worker_crashes(worker);
             return self.worker_starts(worker);
         }
-        let next = self.next_life(worker);
+        let next = self.next_incarnation(worker);
         let it = &mut self.workers[worker];
-        let life = it.incarnation;
+        let incarnation = it.incarnation;
         if let Some(session) = it.session.take() {
             it.spool = session.unacknowledged_outcomes();
         }
         it.starts = UnjudgedStarts::default().with_bugs(self.bugs);
         it.reaped.clear();
-        it.former = FormerLifeProof::ProvenDead(vec![life]);
-        self.kill_life(worker, life);
+        it.former = FormerIncarnationProof::ProvenDead(vec![incarnation]);
+        self.kill_incarnation(worker, incarnation);
         self.workers[worker].incarnation = next;
         let pause = self.rng.range(50, 300);
         self.wake_worker(worker, self.now + pause);
@@ -431,9 +435,9 @@ impl SimWorld<'_> {
         }
         let started = self.workers[worker].starts.clone().into_fences();
         let had_session = self.workers[worker].session.is_some();
-        let Some(life) = self.worker_vanishes(worker) else { return };
+        let Some(incarnation) = self.worker_vanishes(worker) else { return };
         if had_session {
-            self.workers[worker].unconfirmed_report = Some((life, started.clone()));
+            self.workers[worker].unconfirmed_report = Some((incarnation, started.clone()));
         }
         self.guard_loses_worker(worker, started);
     }
@@ -447,7 +451,7 @@ impl SimWorld<'_> {
         it.state = HostState::Down;
         it.reaped.clear();
         it.starts = UnjudgedStarts::default().with_bugs(self.bugs);
-        it.former = FormerLifeProof::ProvenDead(vec![it.incarnation]);
+        it.former = FormerIncarnationProof::ProvenDead(vec![it.incarnation]);
         it.unconfirmed_report = None;
         if let Some(session) = it.session.take() {
             it.spool = session.unacknowledged_outcomes();
@@ -455,44 +459,56 @@ impl SimWorld<'_> {
         Some(it.incarnation)
     }
 
-    pub(crate) fn guard_reports(&mut self, worker: usize, life: Incarnation, started: Vec<Fence>) {
-        if self.workers[worker].unconfirmed_report.as_ref().is_none_or(|(other, _)| *other != life)
+    pub(crate) fn guard_reports(
+        &mut self,
+        worker: usize,
+        incarnation: Incarnation,
+        started: Vec<Fence>,
+    ) {
+        if self.workers[worker]
+            .unconfirmed_report
+            .as_ref()
+            .is_none_or(|(other, _)| *other != incarnation)
         {
             return;
         }
         let leader = self.next_leader_hint(worker);
-        self.send_up(worker, leader, &UplinkMessage::GuardEnded(worker, life, started.clone()));
+        self.send_up(
+            worker,
+            leader,
+            &UplinkMessage::GuardEnded(worker, incarnation, started.clone()),
+        );
         let pause = self.rng.range(300, 700);
-        self.at(self.now + pause, SimEvent::GuardReport(worker, life, started));
+        self.at(self.now + pause, SimEvent::GuardReport(worker, incarnation, started));
     }
 
     /// Ends worker, guard and children together, without a report.
     pub(crate) fn node_crashes(&mut self, worker: usize) {
-        let Some(life) = self.worker_vanishes(worker) else { return };
-        self.kill_life(worker, life);
-        for life in self.workers[worker].guard.dies_with_host() {
-            self.kill_life(worker, life);
+        let Some(incarnation) = self.worker_vanishes(worker) else { return };
+        self.kill_incarnation(worker, incarnation);
+        for incarnation in self.workers[worker].guard.dies_with_host() {
+            self.kill_incarnation(worker, incarnation);
         }
         // It returns after another boot.
-        self.workers[worker].former = FormerLifeProof::Unknown;
+        self.workers[worker].former = FormerIncarnationProof::Unknown;
     }
 
     pub(crate) fn worker_starts(&mut self, worker: usize) {
         if self.workers[worker].state != HostState::Down {
             return;
         }
-        let life = self.workers[worker].incarnation;
+        let incarnation = self.workers[worker].incarnation;
         let proven = if self.is_local(worker) {
             self.local_start_cleans_up(worker)
         } else {
-            self.guard_lock_is_free(worker, life)
+            self.guard_lock_is_free(worker, incarnation)
         };
-        let next = self.next_life(worker);
+        let next = self.next_incarnation(worker);
         let it = &mut self.workers[worker];
         it.state = HostState::Up;
         it.guard.restart();
         if !proven {
-            it.former = FormerLifeProof::Unknown;
+            it.former = FormerIncarnationProof::Unknown;
         }
         it.wakes_at = 0;
         it.frozen_until = it.frozen_until.min(self.now);

@@ -240,23 +240,33 @@ impl<'a> SimWorld<'a> {
             SimEvent::ToWorker(worker, message) => self.worker_receives(worker, message),
             SimEvent::ToClient(client, answer) => self.client_receives(client, answer),
             SimEvent::LeaderWake(leader) => self.leader_wakes(leader),
-            SimEvent::LeaderTurn(leader, life) => self.leader_takes_turn(leader, life),
+            SimEvent::LeaderTurn(leader, incarnation) => {
+                self.leader_takes_turn(leader, incarnation)
+            }
             SimEvent::WorkerWake(worker) => self.worker_wakes(worker),
-            SimEvent::StoreApply(leader, life, op) => self.store_applies(leader, life, op),
-            SimEvent::StoreReply(leader, life, result) => self.store_replies(leader, life, result),
+            SimEvent::StoreApply(leader, incarnation, op) => {
+                self.store_applies(leader, incarnation, op)
+            }
+            SimEvent::StoreReply(leader, incarnation, result) => {
+                self.store_replies(leader, incarnation, result)
+            }
             SimEvent::ProcessEnd(worker, fence, version) => {
                 self.process_ends(worker, fence, version);
             }
             SimEvent::StartReturns(worker, fence) => self.start_returns(worker, fence),
             SimEvent::TetherKill(worker, fence) => self.tether_kills(worker, fence),
-            SimEvent::TethersOrphaned(worker, life) => self.tethers_end_life(worker, life),
-            SimEvent::GuardResumes(worker) => self.guard_resumes(worker),
-            SimEvent::GuardDeathNoticed(worker, life) => {
-                self.worker_notices_dead_guard(worker, life);
+            SimEvent::TethersOrphaned(worker, incarnation) => {
+                self.tethers_end_incarnation(worker, incarnation)
             }
-            SimEvent::GuardReport(worker, life, fences) => self.guard_reports(worker, life, fences),
-            SimEvent::LocalGuard(worker, life, event) => {
-                self.local_guard_event(worker, life, *event);
+            SimEvent::GuardResumes(worker) => self.guard_resumes(worker),
+            SimEvent::GuardDeathNoticed(worker, incarnation) => {
+                self.worker_notices_dead_guard(worker, incarnation);
+            }
+            SimEvent::GuardReport(worker, incarnation, fences) => {
+                self.guard_reports(worker, incarnation, fences)
+            }
+            SimEvent::LocalGuard(worker, incarnation, event) => {
+                self.local_guard_event(worker, incarnation, *event);
             }
             SimEvent::Thaw(worker) => self.node_thaws(worker),
             SimEvent::FaultBegin(fault) => self.fault_begins(fault),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::id::Incarnation;
 use windlass_core::requirement::{Labels, WorkerScope};
-use windlass_core::session::{FormerLifeProof, WorkerLocality};
+use windlass_core::session::{FormerIncarnationProof, WorkerLocality};
 use windlass_link::WorkerLink;
 use windlass_net::clock::ProcessClock;
 use windlass_net::credentials::WorkerSecret;
@@ -24,7 +24,7 @@ pub fn test_worker(
     let setup = WorkerSetup {
         worker: secret.worker_id(),
         name: format!("worker-{number}"),
-        life: (Incarnation(1), FormerLifeProof::Unknown),
+        incarnation: (Incarnation(1), FormerIncarnationProof::Unknown),
         labels: Labels::default(),
         slots: SLOTS,
         leases_ahead: LEASES_AHEAD,

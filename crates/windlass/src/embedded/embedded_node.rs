@@ -21,7 +21,7 @@ use windlass_controller::{
 use windlass_core::engine::EngineConfig;
 use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::requirement::{Labels, WorkerScope};
-use windlass_core::session::{FormerLifeProof, WorkerLocality};
+use windlass_core::session::{FormerIncarnationProof, WorkerLocality};
 use windlass_core::time::Span;
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
@@ -399,12 +399,12 @@ fn worker(
     });
     let (incarnation, former) = match options.orphan_guard {
         Some((incarnations, guard)) => incarnations.begin(known, guard, system_now())?,
-        None => (known.next(system_now(), 0), FormerLifeProof::Unknown),
+        None => (known.next(system_now(), 0), FormerIncarnationProof::Unknown),
     };
     let worker = WorkerSetup {
         worker: options.place.worker(),
         name: options.name,
-        life: (incarnation, former),
+        incarnation: (incarnation, former),
         labels: options.labels,
         slots: options.slots,
         leases_ahead: EXTRA_LEASES,

@@ -101,7 +101,7 @@ mod tests {
 
     use windlass_core::id::{Incarnation, Term, WorkerId};
     use windlass_core::requirement::{Labels, WorkerScope};
-    use windlass_core::session::{FormerLifeProof, WorkerLocality};
+    use windlass_core::session::{FormerIncarnationProof, WorkerLocality};
     use windlass_core::time::Span;
 
     use super::*;
@@ -144,7 +144,7 @@ mod tests {
             slots: 1,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         }
     }

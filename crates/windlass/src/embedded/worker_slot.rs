@@ -80,11 +80,11 @@ impl WorkerSlot {
     }
 
     /// The starts of its worker, and the lock of its guard.
-    pub fn lives(
+    pub fn incarnations(
         &self,
     ) -> Result<(Arc<WorkerIncarnations>, GuardLockIdentity), StateDirectoryError> {
-        let lives = WorkerIncarnations::open(&self.folder.join("lives"))?;
-        Ok((Arc::new(lives), self.identity.clone()))
+        let incarnations = WorkerIncarnations::open(&self.folder.join("lives"))?;
+        Ok((Arc::new(incarnations), self.identity.clone()))
     }
 }
 

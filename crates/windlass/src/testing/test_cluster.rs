@@ -12,7 +12,7 @@ use windlass_core::engine::{EngineConfig, SubmitRun};
 use windlass_core::environment::EnvironmentPolicy;
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::requirement::{Labels, WorkerScope};
-use windlass_core::session::{FormerLifeProof, LeaseGrant, OutcomeVerdict, WorkerLocality};
+use windlass_core::session::{FormerIncarnationProof, LeaseGrant, OutcomeVerdict, WorkerLocality};
 use windlass_core::time::{Span, Time};
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
@@ -122,7 +122,7 @@ impl PipelineTestCluster {
         let setup = WorkerSetup {
             worker: WorkerId(number),
             name: worker.name.clone(),
-            life: (Incarnation(1), FormerLifeProof::Unknown),
+            incarnation: (Incarnation(1), FormerIncarnationProof::Unknown),
             labels: Labels::new(labels),
             slots: SLOTS,
             leases_ahead: 0,

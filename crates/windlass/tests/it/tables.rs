@@ -13,7 +13,7 @@ use windlass::core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::plan::{PlanBuilder, StepSpec};
 use windlass::core::requirement::{Labels, WorkerScope};
-use windlass::core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass::core::session::{FormerIncarnationProof, RegisterRequest, WorkerLocality};
 use windlass::core::time::{Span, Time};
 use windlass_controller::{ControllerNode, NodeConfig, NodeHandle, SqlViewUpdater, StandbyPolicy};
 use windlass_net::clock::ProcessClock;
@@ -68,7 +68,7 @@ impl TablesNode {
             slots: 1,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         self.handle.ask(EngineRequest::Register(register)).await.expect("it works in a test");

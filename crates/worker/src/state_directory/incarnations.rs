@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::Incarnation;
-use windlass_core::session::{FormerLifeProof, PROVEN_LIVES_MAX};
+use windlass_core::session::{FormerIncarnationProof, PROVEN_INCARNATIONS_MAX};
 use windlass_core::time::Time;
 use windlass_net::random;
 
@@ -46,7 +46,7 @@ impl WorkerIncarnations {
         above: Incarnation,
         guard: GuardLockIdentity,
         now: Time,
-    ) -> Result<(Incarnation, FormerLifeProof), StateDirectoryError> {
+    ) -> Result<(Incarnation, FormerIncarnationProof), StateDirectoryError> {
         let mut known = self.known();
         if !known.guard.is(&guard) {
             known.here.clear();
@@ -59,7 +59,7 @@ impl WorkerIncarnations {
     pub fn begin_another(
         &self,
         now: Time,
-    ) -> Result<(Incarnation, FormerLifeProof), StateDirectoryError> {
+    ) -> Result<(Incarnation, FormerIncarnationProof), StateDirectoryError> {
         self.add(&mut self.known(), Incarnation::default(), now)
     }
 
@@ -73,15 +73,15 @@ impl WorkerIncarnations {
         known: &mut KnownIncarnations,
         above: Incarnation,
         now: Time,
-    ) -> Result<(Incarnation, FormerLifeProof), StateDirectoryError> {
+    ) -> Result<(Incarnation, FormerIncarnationProof), StateDirectoryError> {
         let next = known.latest.max(above).next(now, random::random_number());
         let mut here = known.here.clone();
         let dead = if here.is_empty() {
-            FormerLifeProof::Unknown
+            FormerIncarnationProof::Unknown
         } else {
-            FormerLifeProof::ProvenDead(here.clone())
+            FormerIncarnationProof::ProvenDead(here.clone())
         };
-        if here.len() == PROVEN_LIVES_MAX {
+        if here.len() == PROVEN_INCARNATIONS_MAX {
             here.remove(0);
         }
         here.push(next);

@@ -5,7 +5,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use windlass_core::id::{Fence, Incarnation, RunId, StepIx};
 use windlass_core::outcome::{Outcome, StepOutput};
-use windlass_core::session::{FinishedAttempt, FormerLifeProof, LeaseRef};
+use windlass_core::session::{FinishedAttempt, FormerIncarnationProof, LeaseRef};
 use windlass_core::time::{Span, Time};
 
 use super::{
@@ -88,7 +88,7 @@ fn incarnation_number_grows_even_if_the_clock_is_set_back() {
 }
 
 /// Returns what a new incarnation in this directory proves of the earlier ones.
-fn proven(folder: &Path) -> FormerLifeProof {
+fn proven(folder: &Path) -> FormerIncarnationProof {
     let (lock, place) = GuardLock::try_take(folder).unwrap().expect("no guard is there");
     let incarnations = WorkerIncarnations::open(&folder.join("lives")).unwrap();
     let proven = incarnations.begin(Incarnation(0), place, Time::from_millis(1)).unwrap().1;
@@ -100,11 +100,11 @@ fn proven(folder: &Path) -> FormerLifeProof {
 #[test]
 fn incarnation_proves_earlier_guards_of_this_folder_dead() {
     let folder = TempDir::new().unwrap();
-    assert_eq!(proven(folder.path()), FormerLifeProof::Unknown, "there was none");
-    let FormerLifeProof::ProvenDead(one) = proven(folder.path()) else {
+    assert_eq!(proven(folder.path()), FormerIncarnationProof::Unknown, "there was none");
+    let FormerIncarnationProof::ProvenDead(one) = proven(folder.path()) else {
         panic!("its lock is free")
     };
-    let FormerLifeProof::ProvenDead(two) = proven(folder.path()) else {
+    let FormerIncarnationProof::ProvenDead(two) = proven(folder.path()) else {
         panic!("its lock is free")
     };
     assert_eq!((one.len(), two.len()), (1, 2), "the second died before it was heard, perhaps");
@@ -114,7 +114,7 @@ fn incarnation_proves_earlier_guards_of_this_folder_dead() {
         std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
     }
     let (_held, _) = GuardLock::try_take(folder.path()).unwrap().unwrap();
-    assert_eq!(proven(copy.path()), FormerLifeProof::Unknown, "the original may be alive");
+    assert_eq!(proven(copy.path()), FormerIncarnationProof::Unknown, "the original may be alive");
 }
 
 #[cfg(target_os = "linux")]
@@ -129,7 +129,7 @@ fn incarnation_of_another_boot_is_not_proven_dead() {
     std::fs::write(&file, text.replace(boot.trim(), &other)).unwrap();
     // A process that took the lock here and began no incarnation changes nothing.
     drop(GuardLock::try_take(folder.path()).unwrap().unwrap());
-    assert_eq!(proven(folder.path()), FormerLifeProof::Unknown, "mounted on another host");
+    assert_eq!(proven(folder.path()), FormerIncarnationProof::Unknown, "mounted on another host");
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,7 +141,11 @@ async fn wait_for_a_hung_guard_is_bounded() {
     let (lock, _) = GuardLock::take(folder.path()).await.unwrap();
     assert!(GuardLock::try_take(folder.path()).unwrap().is_none(), "the new lock is another");
     drop(lock);
-    assert_eq!(proven(folder.path()), FormerLifeProof::Unknown, "the former guard may be alive");
+    assert_eq!(
+        proven(folder.path()),
+        FormerIncarnationProof::Unknown,
+        "the former guard may be alive"
+    );
     drop(held);
 }
 

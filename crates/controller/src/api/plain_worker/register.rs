@@ -12,7 +12,7 @@ use windlass_core::id::{Incarnation, WorkerId};
 use windlass_core::json_form::AsText;
 use windlass_core::report::UtcTime;
 use windlass_core::requirement::{Labels, WorkerScope};
-use windlass_core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass_core::session::{FormerIncarnationProof, RegisterRequest, WorkerLocality};
 use windlass_core::time::Time;
 use windlass_net::credentials::WorkerSecret;
 use windlass_net::http::WORKER_HEADER;
@@ -57,7 +57,7 @@ pub(in crate::api) async fn register(
         home: WorkerLocality::Apart,
         scope: WorkerScope::AllRuns,
         // No guard supervises its steps: a repeated registration proves nothing.
-        former: FormerLifeProof::Unknown,
+        former: FormerIncarnationProof::Unknown,
         spooled: Vec::new(),
     };
     let join = EngineCall::join(register, secret.digest());

@@ -16,8 +16,8 @@ use windlass_core::outcome::Outcome;
 use windlass_core::plan::Plan;
 use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_core::session::{
-    Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef,
-    RegisterRequest, WorkerLocality,
+    Exchange, ExchangeReply, FinishedAttempt, FormerIncarnationProof, InFlightLease, LeasePhase,
+    LeaseRef, RegisterRequest, WorkerLocality,
 };
 use windlass_core::time::{Span, Time};
 use windlass_net::clock::ProcessClock;
@@ -114,7 +114,7 @@ impl SqlViewTestLeader {
             slots,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         }));
     }

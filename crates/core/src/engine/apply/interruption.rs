@@ -17,11 +17,11 @@ use crate::slab::{LaneIx, RunIx};
 
 impl Engine {
     /// Halts the runs of every incarnation of an owner except the one that lives.
-    pub(super) fn halt_runs_of(&mut self, owner: WorkerId, lives: Option<Incarnation>) {
+    pub(super) fn halt_runs_of(&mut self, owner: WorkerId, alive: Option<Incarnation>) {
         let runs = self.owned_runs.iter().filter(|(worker, _)| *worker == owner);
         for run in runs.map(|(_, run)| *run).collect::<Vec<RunIx>>() {
             let of = self.runs[run].options.owner.map(|owner| owner.incarnation);
-            if lives.is_none() || of != lives {
+            if alive.is_none() || of != alive {
                 self.halt_run(run);
             }
         }

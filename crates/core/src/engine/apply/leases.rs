@@ -36,7 +36,7 @@ impl Engine {
             attempt,
             delivery,
             worker,
-            life: self.workers[worker].incarnation,
+            incarnation: self.workers[worker].incarnation,
             home: self.workers[worker].home,
             seq,
             term: self.term,
@@ -48,7 +48,7 @@ impl Engine {
             overdue_at: None,
             stop: None,
             locks,
-            at_worker: self.workers[worker].open_of_all_lives(),
+            at_worker: self.workers[worker].open_of_all_incarnations(),
             at_run: u32::try_from(self.runs[run_ix].leases.len()).expect("leases are bounded"),
             frozen: None,
             asked_back: false,
@@ -274,7 +274,7 @@ impl Engine {
         }
         let worker = &mut self.workers[lease.worker];
         worker.leases.swap_remove(lease.at_worker as usize);
-        worker.former -= u32::from(lease.life != worker.incarnation);
+        worker.former -= u32::from(lease.incarnation != worker.incarnation);
         if let Some(moved) = worker.leases.get(lease.at_worker as usize) {
             self.leases[*moved].at_worker = lease.at_worker;
         }

@@ -86,7 +86,7 @@ impl Engine {
                 let former = std::mem::replace(&mut self.workers[known], worker);
                 let it = &mut self.workers[known];
                 // Leases that are still open belong to incarnations that are not proven to have ended.
-                it.former = former.open_of_all_lives();
+                it.former = former.open_of_all_incarnations();
                 (it.leases, it.kinds) = (former.leases, former.kinds);
                 known
             }
@@ -153,7 +153,7 @@ impl Engine {
         let it = &self.workers[worker];
         let at = match it.status {
             WorkerStatus::Online | WorkerStatus::Draining if !it.leases_expire() => {
-                let Some(at) = self.former_lives_end(worker) else { return };
+                let Some(at) = self.former_incarnations_end(worker) else { return };
                 at
             }
             WorkerStatus::Online | WorkerStatus::Draining => self.silence_ends(worker),
@@ -181,10 +181,10 @@ impl Engine {
     }
 
     /// Returns when the first lease of a worker's former incarnations ends.
-    pub(in crate::engine) fn former_lives_end(&self, worker: WorkerIx) -> Option<Time> {
+    pub(in crate::engine) fn former_incarnations_end(&self, worker: WorkerIx) -> Option<Time> {
         let it = &self.workers[worker];
         let former = it.leases.iter().map(|lease| &self.leases[*lease]);
-        let former = former.filter(|lease| lease.life != it.incarnation);
+        let former = former.filter(|lease| lease.incarnation != it.incarnation);
         former.filter_map(|lease| lease.expires(it.contact)).min()
     }
 

@@ -162,9 +162,10 @@ impl Engine {
     ) {
         let at = listed.lease;
         self.deciding_run = Some(at.run);
-        let any_life = self.config.bugs.on(PlantedBug::SupersededRenewed);
+        let any_incarnation = self.config.bugs.on(PlantedBug::SupersededRenewed);
         let is_its = |lease: &LeaseIx| {
-            self.leases[*lease].worker == worker && (any_life || self.is_of_this_life(*lease))
+            self.leases[*lease].worker == worker
+                && (any_incarnation || self.is_of_current_incarnation(*lease))
         };
         let lease = self.lease_of(at.run, at.step, at.fence).filter(is_its);
         let Some(lease) = lease else {
@@ -222,10 +223,9 @@ impl Engine {
     ) {
         let (seq, seen) = (draft.seq, self.workers[worker].peer.seen());
         // The current incarnation does not have the leases of a former one.
-        let unlisted = self.workers[worker]
-            .leases
-            .iter()
-            .filter(|lease| self.leases[**lease].heard != seq && self.is_of_this_life(**lease));
+        let unlisted = self.workers[worker].leases.iter().filter(|lease| {
+            self.leases[**lease].heard != seq && self.is_of_current_incarnation(**lease)
+        });
         let mut unlisted: Vec<LeaseIx> = unlisted.copied().collect();
         unlisted.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in unlisted {
@@ -294,7 +294,7 @@ impl Engine {
     /// Adds the orders for the leases of a worker: stop orders, and leases to release.
     pub(in crate::engine) fn pending_orders(&self, worker: WorkerIx) -> ExchangeReplyBody {
         let mut leases = self.workers[worker].leases.clone();
-        leases.retain(|lease| self.is_of_this_life(*lease));
+        leases.retain(|lease| self.is_of_current_incarnation(*lease));
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         let back = |lease: &&LeaseIx| self.leases[**lease].asked_back;
         let take_back: Vec<Fence> =

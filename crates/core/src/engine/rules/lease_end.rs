@@ -117,7 +117,8 @@ impl Engine {
     fn ends_with_owner(&self, out: &DecisionDraft, lease: &Lease) -> bool {
         let run = &self.runs[lease.run];
         let holder = self.workers[lease.worker].id;
-        let of_owner = |owner: RunOwner| (owner.worker, owner.incarnation) == (holder, lease.life);
+        let of_owner =
+            |owner: RunOwner| (owner.worker, owner.incarnation) == (holder, lease.incarnation);
         run.is_halted() || out.ending == Some(holder) && run.options.owner.is_some_and(of_owner)
     }
 
@@ -136,7 +137,7 @@ impl Engine {
         let holder = &self.workers[lease.worker];
         // The acknowledgements of a former incarnation are not kept: its lease counts as unacknowledged if it was never
         // renewed.
-        let undelivered = if lease.life == holder.incarnation {
+        let undelivered = if lease.incarnation == holder.incarnation {
             lease.is_undelivered(holder.peer.seen())
         } else {
             lease.heard == Seq(0) && lease.started_at.is_none()

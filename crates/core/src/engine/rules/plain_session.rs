@@ -9,7 +9,7 @@ impl Engine {
     /// exchange. `None` if the worker is not registered.
     pub fn plain_session(&self, worker: WorkerId) -> Option<PlainWorkerSession> {
         let it = &self.workers[*self.worker_ids.get(&worker)?];
-        let life = PlainSessionConfig {
+        let config = PlainSessionConfig {
             worker,
             incarnation: it.incarnation,
             term: self.term(),
@@ -23,6 +23,6 @@ impl Engine {
             let spec = self.run(it.run).and_then(|run| run.plan.spec(it.step));
             PlainLease::new(lease, it.granted_at, spec.and_then(|spec| spec.timeout))
         });
-        Some(PlainWorkerSession::new(life, held))
+        Some(PlainWorkerSession::new(config, held))
     }
 }

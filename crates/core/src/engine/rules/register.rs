@@ -12,7 +12,7 @@ use crate::id::{Fence, Incarnation, WorkerId};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::planted_bugs::PlantedBug;
 use crate::session::{
-    FinishedAttempt, FormerLifeProof, OutcomeVerdict, RegisterReply, RegisterRequest,
+    FinishedAttempt, FormerIncarnationProof, OutcomeVerdict, RegisterReply, RegisterRequest,
     WorkerLocality, WorkerRefusal,
 };
 use crate::slab::{LeaseIx, WorkerIx};
@@ -35,7 +35,7 @@ impl Engine {
             if register.incarnation > self.workers[worker].incarnation {
                 self.refuse_parked(out, worker, WorkerRefusal::Superseded);
                 out.ending = Some(register.worker);
-                self.end_former_lives(out, worker, &register.former);
+                self.end_former_incarnations(out, worker, &register.former);
                 out.ending = None;
             }
         }
@@ -145,7 +145,7 @@ impl Engine {
             self.refuse_parked(out, worker_ix, WorkerRefusal::Ended);
         }
         out.ending = Some(worker);
-        self.end_life(out, worker_ix, incarnation, started);
+        self.end_incarnation(out, worker_ix, incarnation, started);
         out.ending = None;
         if is_latest {
             self.emit(out, event::WorkerEnded { worker, incarnation });
@@ -156,16 +156,16 @@ impl Engine {
     /// Ends the leases of an incarnation: those that its guard had started are lost, the rest is released. A guard does not
     /// list a start that was judged. If the store has lost that verdict, an unlisted lease of an earlier term may have
     /// started, so it is lost too.
-    fn end_life(
+    fn end_incarnation(
         &mut self,
         out: &mut DecisionDraft,
         worker: WorkerIx,
-        life: Incarnation,
+        incarnation: Incarnation,
         started: &[Fence],
     ) {
         let started: BTreeSet<Fence> = started.iter().copied().collect();
         for lease in self.leases_by_fence(worker) {
-            if self.leases[lease].life != life {
+            if self.leases[lease].incarnation != incarnation {
                 continue;
             }
             let forgotten = self.embargo_until().is_some() && self.leases[lease].term != self.term;
@@ -177,11 +177,11 @@ impl Engine {
 
     /// Ends the leases of former incarnations when a new one registers. If a step must not run twice and nothing proves
     /// that the former incarnation is dead, its lease is not renewed any more and ends by time.
-    fn end_former_lives(
+    fn end_former_incarnations(
         &mut self,
         out: &mut DecisionDraft,
         worker: WorkerIx,
-        former: &FormerLifeProof,
+        former: &FormerIncarnationProof,
     ) {
         let contact = self.workers[worker].contact;
         for lease_ix in self.leases_by_fence(worker) {
@@ -204,10 +204,12 @@ impl Engine {
     }
 
     /// Returns whether a lease of a former incarnation may end before its time.
-    fn may_end_early(&self, lease: &Lease, former: &FormerLifeProof) -> bool {
+    fn may_end_early(&self, lease: &Lease, former: &FormerIncarnationProof) -> bool {
         let spec = self.runs[lease.run].spec(lease.step);
         let harmless = !spec.stops_on_lost_contact() && spec.retry.lost > 0;
-        harmless || former.proves(lease.life) || self.config.bugs.on(PlantedBug::NewLifeFreesLocks)
+        harmless
+            || former.proves(lease.incarnation)
+            || self.config.bugs.on(PlantedBug::NewIncarnationFreesLocks)
     }
 
     fn leases_by_fence(&self, worker: WorkerIx) -> Vec<LeaseIx> {
@@ -217,8 +219,8 @@ impl Engine {
     }
 
     /// Returns whether the current incarnation of the worker holds the lease.
-    pub(in crate::engine) fn is_of_this_life(&self, lease: LeaseIx) -> bool {
+    pub(in crate::engine) fn is_of_current_incarnation(&self, lease: LeaseIx) -> bool {
         let lease = &self.leases[lease];
-        lease.life == self.workers[lease.worker].incarnation
+        lease.incarnation == self.workers[lease.worker].incarnation
     }
 }

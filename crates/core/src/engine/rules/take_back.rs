@@ -73,9 +73,9 @@ impl Engine {
     /// Requests all leases that a draining worker has not started.
     pub(in crate::engine) fn request_all_back(&mut self, holder: WorkerIx) {
         for lease in self.workers[holder].leases.clone() {
-            let of_this_life = self.is_of_this_life(lease);
+            let is_current = self.is_of_current_incarnation(lease);
             let lease = &mut self.leases[lease];
-            lease.asked_back = of_this_life && lease.started_at.is_none() && lease.stop.is_none();
+            lease.asked_back = is_current && lease.started_at.is_none() && lease.stop.is_none();
         }
         self.notify.insert(holder);
     }
@@ -85,7 +85,7 @@ impl Engine {
         let lease = &self.leases[lease];
         if lease.started_at.is_some()
             || lease.stop.is_some()
-            || lease.life != self.workers[lease.worker].incarnation
+            || lease.incarnation != self.workers[lease.worker].incarnation
         {
             return false;
         }

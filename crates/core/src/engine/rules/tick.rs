@@ -21,7 +21,7 @@ impl Engine {
             self.deciding_run = self.run_of(timer);
             match timer {
                 EngineTimer::Unfinished | EngineTimer::Embargo => self.board.stirred = true,
-                EngineTimer::Contact(worker) => self.worker_silent(out, worker),
+                EngineTimer::Contact(worker) => self.judge_silent_worker(out, worker),
                 EngineTimer::Parked(worker) => self.parked_exchange_due(out, worker),
                 EngineTimer::Retry(run, step) => self.backoff_over(out, run, step),
                 EngineTimer::RunDeadline(run) => self.run_overdue(out, run),
@@ -55,7 +55,7 @@ impl Engine {
     }
 
     /// Handles a worker without contact for one lease duration: it is lost, or dropped if it was lost long ago.
-    fn worker_silent(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
+    fn judge_silent_worker(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         let Some(it) = self.workers.get(worker) else {
             return;
         };
@@ -64,14 +64,14 @@ impl Engine {
         }
         self.workers[worker].timer = None;
         match self.workers[worker].status {
-            WorkerStatus::Online | WorkerStatus::Draining => self.overdue_worker(out, worker),
-            WorkerStatus::Lost | WorkerStatus::Ended => self.lost_worker_expired(out, worker),
+            WorkerStatus::Online | WorkerStatus::Draining => self.judge_overdue_worker(out, worker),
+            WorkerStatus::Lost | WorkerStatus::Ended => self.forget_lost_worker(out, worker),
         }
     }
 
-    fn overdue_worker(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
+    fn judge_overdue_worker(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         if !self.workers[worker].leases_expire() {
-            self.end_expired(out, worker);
+            self.end_expired_leases(out, worker);
             return self.watch_worker(worker);
         }
         if self.silence_ends(worker) > self.now {
@@ -82,7 +82,7 @@ impl Engine {
             self.workers[worker].timer = Some(again);
             return self.timers.set(again, EngineTimer::Contact(worker));
         }
-        self.end_expired(out, worker);
+        self.end_expired_leases(out, worker);
         let (id, contact) = (self.workers[worker].id, self.workers[worker].contact);
         if contact + self.ttl <= self.now && !self.is_full(out) {
             self.emit(out, event::WorkerLost { worker: id });
@@ -92,8 +92,8 @@ impl Engine {
     }
 
     /// A lease that was granted after the last contact of its worker outlives the loss of the worker.
-    fn lost_worker_expired(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
-        self.end_expired(out, worker);
+    fn forget_lost_worker(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
+        self.end_expired_leases(out, worker);
         if !self.workers[worker].leases.is_empty() || self.next_loss_deadline(worker) > self.now {
             return self.watch_worker(worker);
         }
@@ -101,14 +101,14 @@ impl Engine {
         self.emit(out, event::WorkerForgotten { worker: id });
     }
 
-    fn end_expired(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
+    fn end_expired_leases(&mut self, out: &mut DecisionDraft, worker: WorkerIx) {
         let it = &self.workers[worker];
-        let (contact, life, expire) = (it.contact, it.incarnation, it.leases_expire());
+        let (contact, incarnation, expire) = (it.contact, it.incarnation, it.leases_expire());
         let mut leases = it.leases.clone();
         leases.retain(|lease| {
             let lease = &self.leases[*lease];
             let over = lease.expires(contact).is_some_and(|at| at <= self.now);
-            (expire || lease.life != life) && over
+            (expire || lease.incarnation != incarnation) && over
         });
         leases.sort_unstable_by_key(|lease| self.leases[*lease].fence);
         for lease in leases {

@@ -23,7 +23,7 @@ impl Engine {
             return false;
         }
         let leases = holder.leases.iter().map(|lease| &self.leases[*lease]);
-        let own = leases.filter(|lease| lease.life == holder.incarnation);
+        let own = leases.filter(|lease| lease.incarnation == holder.incarnation);
         let read: BTreeSet<(RunIx, StepIx)> = own
             .flat_map(|lease| {
                 let reads = self.runs[lease.run].spec(lease.step).reads.iter();

@@ -72,9 +72,9 @@ impl Engine {
         }
         let Some(owner) = run.options.owner else { return };
         // A lost worker that was forgotten may register again in the same incarnation.
-        let lives = self.owner_lives(owner);
-        found.check(lives || !run.is_queued(), "I25 owners", || {
-            format!("run {} is {:?} and its owner lives: {lives}", run.id, run.presence)
+        let is_alive = self.owner_lives(owner);
+        found.check(is_alive || !run.is_queued(), "I25 owners", || {
+            format!("run {} is {:?} and its owner lives: {is_alive}", run.id, run.presence)
         });
         if run.status == RunStatus::Interrupted {
             let keys = self.ledger.bindings().filter(|((of, _), _)| *of == run_ix).count();
@@ -149,11 +149,12 @@ impl Engine {
         found.check(worker.classes.iter().all(serving), "I7 placement", || {
             format!("{}: stale class", worker.name)
         });
-        let former = worker.leases.iter().filter(|lease| !self.is_of_this_life(**lease)).count();
+        let former =
+            worker.leases.iter().filter(|lease| !self.is_of_current_incarnation(**lease)).count();
         found.check(former == worker.former as usize, "I14 conservation", || {
-            format!("{} has {former} leases of former lives", worker.name)
+            format!("{} has {former} leases of former incarnations", worker.name)
         });
-        for lease in worker.leases.iter().filter(|lease| self.is_of_this_life(**lease)) {
+        for lease in worker.leases.iter().filter(|lease| self.is_of_current_incarnation(**lease)) {
             let it = &self.leases[*lease];
             found.check(it.worker == worker_ix, "I4 one lease", || {
                 format!("{}: {} is another's", worker.name, it.fence)
@@ -171,7 +172,7 @@ impl Engine {
         let held_back = worker.leases.iter().filter(|lease| {
             let it = &self.leases[**lease];
             let ahead = self.runs[it.run].spec(it.step).may_lease_ahead();
-            !ahead && self.is_of_this_life(**lease)
+            !ahead && self.is_of_current_incarnation(**lease)
         });
         let held_back = held_back.count();
         found.check(held_back <= worker.slots as usize, "I7 placement", || {

@@ -19,7 +19,7 @@ pub(crate) struct Lease {
     pub(crate) delivery: u16,
     pub(crate) worker: WorkerIx,
     /// The incarnation of the worker that got it.
-    pub(crate) life: Incarnation,
+    pub(crate) incarnation: Incarnation,
     /// The place of that incarnation. On the leader's host it relies on its guard: the lease does not end by time, also
     /// when the incarnation is no longer the current one.
     pub(crate) home: WorkerLocality,

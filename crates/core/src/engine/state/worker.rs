@@ -93,11 +93,11 @@ impl Worker {
 
     /// Returns the number of open leases of the current incarnation.
     pub(crate) fn open(&self) -> u32 {
-        self.open_of_all_lives() - self.former
+        self.open_of_all_incarnations() - self.former
     }
 
     /// Returns the number of open leases of all incarnations.
-    pub(crate) fn open_of_all_lives(&self) -> u32 {
+    pub(crate) fn open_of_all_incarnations(&self) -> u32 {
         u32::try_from(self.leases.len()).expect("leases of a worker are bounded")
     }
 

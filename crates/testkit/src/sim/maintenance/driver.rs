@@ -46,7 +46,7 @@ pub(crate) struct MaintenanceModel {
 struct MaintenanceNode {
     machine: Option<Maintenance>,
     /// A counter that grows with each new machine: outcomes for the last one are not for this one.
-    life: u32,
+    incarnation: u32,
     /// The events that the machine has learned or skipped.
     learnt: u64,
     /// The events that had left the journal when the machine would have learned them.
@@ -61,7 +61,7 @@ pub(crate) enum SimMaintenanceEvent {
     Tick,
     AskLeader(u32, RunId),
     Apply {
-        life: u32,
+        incarnation: u32,
         epoch: u32,
         effect: MaintenanceEffect,
         change: StoreChange,
@@ -103,7 +103,7 @@ impl MaintenanceModel {
     /// Ends the node's process, and with it everything that its machine knew.
     pub(crate) fn crashes(&mut self, leader: usize) {
         let node = &mut self.nodes[leader];
-        *node = MaintenanceNode { life: node.life + 1, ..MaintenanceNode::default() };
+        *node = MaintenanceNode { incarnation: node.incarnation + 1, ..MaintenanceNode::default() };
     }
 
     pub(crate) fn rolled_back(&mut self, records: &[SimRecord], term: Term) {
@@ -194,26 +194,26 @@ impl SimWorld<'_> {
     pub(crate) fn handle_maintenance_event(&mut self, leader: usize, event: SimMaintenanceEvent) {
         match event {
             SimMaintenanceEvent::Tick => self.maintenance_ticks(leader),
-            SimMaintenanceEvent::AskLeader(life, run) => {
+            SimMaintenanceEvent::AskLeader(incarnation, run) => {
                 // It asks the leader of its own process, and ends with it.
-                let is_there = life == self.maintenance.nodes[leader].life;
+                let is_there = incarnation == self.maintenance.nodes[leader].incarnation;
                 if is_there && self.maintained_lead(leader).is_some() {
                     self.leader_receives(
                         leader,
-                        UplinkMessage::Maintenance(life, EngineRequest::Seal { run }),
+                        UplinkMessage::Maintenance(incarnation, EngineRequest::Seal { run }),
                     );
                 }
             }
-            SimMaintenanceEvent::Apply { life, epoch, effect, change, fate } => {
+            SimMaintenanceEvent::Apply { incarnation, epoch, effect, change, fate } => {
                 if epoch == self.maintenance.epoch {
                     let outcome = self.maintenance_changes(leader, change, fate);
                     let delay = self.maintenance.rng.range(1, 300);
-                    let finish = SimMaintenanceEvent::Finish(life, effect, outcome);
+                    let finish = SimMaintenanceEvent::Finish(incarnation, effect, outcome);
                     self.at(self.now + delay, SimEvent::Maintenance(leader, finish));
                 }
             }
-            SimMaintenanceEvent::Finish(life, effect, outcome) => {
-                if life == self.maintenance.nodes[leader].life {
+            SimMaintenanceEvent::Finish(incarnation, effect, outcome) => {
+                if incarnation == self.maintenance.nodes[leader].incarnation {
                     self.maintenance_finishes(leader, effect, outcome);
                 }
             }
@@ -253,7 +253,7 @@ impl SimWorld<'_> {
     }
 
     fn maintenance_starts(&mut self, leader: usize, effects: Vec<MaintenanceEffect>) {
-        let life = self.maintenance.nodes[leader].life;
+        let incarnation = self.maintenance.nodes[leader].incarnation;
         for effect in effects {
             let change = match effect {
                 MaintenanceEffect::Seal(run) => {
@@ -273,7 +273,7 @@ impl SimWorld<'_> {
             };
             let (delay, fate) = self.maintenance_fate();
             let epoch = self.maintenance.epoch;
-            let apply = SimMaintenanceEvent::Apply { life, epoch, effect, change, fate };
+            let apply = SimMaintenanceEvent::Apply { incarnation, epoch, effect, change, fate };
             self.at(self.now + delay, SimEvent::Maintenance(leader, apply));
         }
     }
@@ -301,13 +301,13 @@ impl SimWorld<'_> {
     fn request_seal(&mut self, leader: usize, run: RunId) {
         let node = &mut self.maintenance.nodes[leader];
         node.sealing = Some(run);
-        let life = node.life;
+        let incarnation = node.incarnation;
         let (delay, _) = self.maintenance_fate();
-        let ask = SimMaintenanceEvent::AskLeader(life, run);
+        let ask = SimMaintenanceEvent::AskLeader(incarnation, run);
         self.at(self.now + delay, SimEvent::Maintenance(leader, ask));
         let patience = self.maintenance.rng.range(2_000, 10_000);
         let failed = SimMaintenanceEvent::Finish(
-            life,
+            incarnation,
             MaintenanceEffect::Seal(run),
             MaintenanceOutcome::Failed,
         );
@@ -317,7 +317,7 @@ impl SimWorld<'_> {
     pub(crate) fn seal_is_answered(
         &mut self,
         leader: usize,
-        life: u32,
+        incarnation: u32,
         answer: Option<&EngineAnswer>,
     ) {
         let Some(run) = self.maintenance.nodes[leader].sealing else { return };
@@ -327,7 +327,8 @@ impl SimWorld<'_> {
             }
             Some(_) | None => MaintenanceOutcome::Failed,
         };
-        let finish = SimMaintenanceEvent::Finish(life, MaintenanceEffect::Seal(run), outcome);
+        let finish =
+            SimMaintenanceEvent::Finish(incarnation, MaintenanceEffect::Seal(run), outcome);
         self.at(self.now + 1, SimEvent::Maintenance(leader, finish));
     }
 

@@ -75,8 +75,10 @@ impl SimWitness {
         if spec.placement.pin == PinTarget::Leader {
             marks.hit("pinned step ran with the leader");
         }
-        let life = self.workers.get(&worker).map_or(Incarnation::default(), |book| book.life);
-        let lease = WitnessLease { run, step, worker, life, delivery, led_since: None, end: None };
+        let incarnation =
+            self.workers.get(&worker).map_or(Incarnation::default(), |book| book.incarnation);
+        let lease =
+            WitnessLease { run, step, worker, incarnation, delivery, led_since: None, end: None };
         self.leases.insert(fence, lease);
         self.live.insert(fence);
         let state = self.step_mut(run, step)?;
@@ -112,7 +114,7 @@ impl SimWitness {
             .map(|fence| &self.leases[fence])
             .filter(|lease| lease.worker == worker);
         // A lease of an incarnation that is not proven dead stays open, and takes no slot of the next incarnation.
-        let open = mine.clone().filter(|lease| lease.life == book.life).count();
+        let open = mine.clone().filter(|lease| lease.incarnation == book.incarnation).count();
         require(spec.may_lease_ahead() || open < book.slots as usize, "I7 placement", || {
             format!(
                 "{fence} needs a slot of {worker}, which has {open} leases in {} slots",

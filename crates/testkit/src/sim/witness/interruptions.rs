@@ -33,8 +33,8 @@ impl SimWitness {
 
     /// Returns whether the incarnation to which a run belongs is the newest of its worker and has not ended.
     pub(super) fn owner_lives(&self, owner: RunOwner) -> bool {
-        let newest = self.workers.get(&owner.worker).map(|worker| worker.life);
-        let ended = self.ended_lives.contains(&(owner.worker, owner.incarnation));
+        let newest = self.workers.get(&owner.worker).map(|worker| worker.incarnation);
+        let ended = self.ended_incarnations.contains(&(owner.worker, owner.incarnation));
         newest == Some(owner.incarnation) && !ended
     }
 
@@ -44,8 +44,8 @@ impl SimWitness {
         require(book.status != RunStatus::Interrupted, "I26 interruption", || {
             format!("{fence} for run {run}, which is interrupted")
         })?;
-        let lives = book.options.owner.is_none_or(|owner| self.owner_lives(owner));
-        require(lives, "I25 owners", || {
+        let is_alive = book.options.owner.is_none_or(|owner| self.owner_lives(owner));
+        require(is_alive, "I25 owners", || {
             format!("{fence} for run {run}, and {:?} has ended", book.options.owner)
         })
     }

@@ -43,10 +43,11 @@ impl SimWitness {
 
     fn within_slots(&self, worker: usize, fence: Fence) -> Result<(), BrokenRule> {
         // A former incarnation on another host has slots of its own.
-        let life = self.leases[&fence].life;
-        let of_life = |other: &Fence| self.leases.get(other).is_some_and(|it| it.life == life);
+        let incarnation = self.leases[&fence].incarnation;
+        let of_incarnation =
+            |other: &Fence| self.leases.get(other).is_some_and(|it| it.incarnation == incarnation);
         let here = self.alive.iter().filter(|(_, other)| **other == worker);
-        let running = here.filter(|(other, _)| of_life(other)).count();
+        let running = here.filter(|(other, _)| of_incarnation(other)).count();
         let slots = self.workers[&self.identities[worker]].slots as usize;
         require(running <= slots, "I7 placement", || {
             format!("{fence} makes {running} processes in {slots} slots")

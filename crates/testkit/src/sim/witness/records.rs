@@ -134,9 +134,9 @@ impl SimWitness {
 
     fn registered(&mut self, event: &event::WorkerRegistered, marks: &mut CoverageMarks) {
         let event::WorkerRegistered { worker, incarnation, labels, slots, scope, home, .. } = event;
-        let (life, labels) = (*incarnation, labels.clone());
+        let (incarnation, labels) = (*incarnation, labels.clone());
         let (scope, home) = (*scope, *home);
-        let book = WitnessWorker { life, labels, slots: *slots, scope, home };
+        let book = WitnessWorker { incarnation, labels, slots: *slots, scope, home };
         if self.workers.insert(*worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
@@ -209,7 +209,7 @@ impl SimWitness {
             self.revoked.insert(*worker);
         }
         if let Event::WorkerEnded(event::WorkerEnded { worker, incarnation }) = event {
-            self.ended_lives.insert((*worker, *incarnation));
+            self.ended_incarnations.insert((*worker, *incarnation));
         }
         if let Event::LockForced(event::LockForced { lock, fence }) = event {
             self.forced.insert((*fence, lock.clone()));

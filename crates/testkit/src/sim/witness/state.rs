@@ -71,13 +71,13 @@ pub(crate) struct SimWitness {
     /// The periods in which no leader led.
     pub(super) absences: Vec<(Time, Time)>,
     /// The incarnations of workers that have ended.
-    pub(super) ended_lives: BTreeSet<(WorkerId, Incarnation)>,
+    pub(super) ended_incarnations: BTreeSet<(WorkerId, Incarnation)>,
     /// Runs that were sealed at any time: the engine forgets the verdicts on their leases.
     pub(super) ever_sealed: BTreeSet<RunId>,
 }
 
 pub(super) struct WitnessWorker {
-    pub(super) life: Incarnation,
+    pub(super) incarnation: Incarnation,
     pub(super) labels: Labels,
     pub(super) slots: u32,
     pub(super) scope: WorkerScope,
@@ -89,7 +89,7 @@ pub(super) struct WitnessLease {
     pub(super) step: StepIx,
     pub(super) worker: WorkerId,
     /// The incarnation of the worker that it was granted to.
-    pub(super) life: Incarnation,
+    pub(super) incarnation: Incarnation,
     pub(super) delivery: u16,
     /// The total time of terms at the first takeover since it was granted or confirmed.
     pub(super) led_since: Option<Span>,
@@ -139,7 +139,7 @@ impl SimWitness {
             last_truth: 0,
             led_in_all: Span::ZERO,
             absences: Vec::new(),
-            ended_lives: BTreeSet::new(),
+            ended_incarnations: BTreeSet::new(),
             ever_sealed: BTreeSet::new(),
         }
     }

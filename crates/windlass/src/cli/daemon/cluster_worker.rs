@@ -114,7 +114,7 @@ impl ClusterWorkerSetup<'_> {
         let worker = WorkerSetup {
             worker: membership.worker_id(),
             name: self.name.to_owned(),
-            life: incarnation,
+            incarnation,
             labels: self.labels,
             slots: self.slots,
             leases_ahead: LEASES_AHEAD,

@@ -74,7 +74,7 @@ impl OwnWorkerIdentity {
             compiled: &order.compiled,
             link: Arc::new(NameWaitLink::new(Arc::clone(&link) as _, log_operator_messages())),
             output: Arc::clone(&link) as _,
-            death_notice: &|member, life| death_notice(order, member, life),
+            death_notice: &|member, incarnation| death_notice(order, member, incarnation),
         };
         let worker = setup.assemble(WorkerBase { state, membership, guard })?;
         let (runtime, companions) = worker.start_shipping();

@@ -137,7 +137,9 @@ impl WorkerDaemon {
             compiled: &order.compiled,
             link: Arc::new(LoggingLink::new(route.link(), name)),
             output: route.ships(),
-            death_notice: &|member, life| order.join.death_notice(member.secret(), life),
+            death_notice: &|member, incarnation| {
+                order.join.death_notice(member.secret(), incarnation)
+            },
         };
         let mut worker = setup.assemble(WorkerBase { state, membership, guard })?;
         worker.runtime.leader_grace = order.leader_grace;

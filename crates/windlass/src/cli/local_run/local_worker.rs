@@ -80,7 +80,7 @@ pub(super) async fn start_worker(
         scope: scope(order),
         settings: step_settings(order, place)?,
         guard,
-        orphan_guard: place.slot.as_ref().map(WorkerSlot::lives).transpose()?,
+        orphan_guard: place.slot.as_ref().map(WorkerSlot::incarnations).transpose()?,
         logs: Arc::clone(logs) as _,
         link: Arc::new(node.handle().clone()),
         peers: if shared { PeerWorkers::Possible } else { PeerWorkers::Never },

@@ -275,7 +275,11 @@ async fn worker_continues_and_rejoins_after_its_join_token_is_revoked() {
     let controller = guarded_in(folder.path()).await;
     assert_eq!(worker.beat(&controller).await.status, 200, "a restart knows it");
     let again = worker.tell(&controller, "/workers/register", joining.clone()).await;
-    assert_eq!(CredentialedWorker::of(&again).id, worker.id, "a new life, with its secret alone");
+    assert_eq!(
+        CredentialedWorker::of(&again).id,
+        worker.id,
+        "a new incarnation, with its secret alone"
+    );
     assert_eq!(controller.send(&join(&token)).await.refusal(), (401, "revoked_token"));
     controller.shut_down().await;
 }

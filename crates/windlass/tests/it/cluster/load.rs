@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use windlass::core::id::{Incarnation, Seq, Term};
 use windlass::core::requirement::{Labels, WorkerScope};
-use windlass::core::session::{Exchange, FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass::core::session::{Exchange, FormerIncarnationProof, RegisterRequest, WorkerLocality};
 use windlass_net::credentials::WorkerSecret;
 use windlass_net::http::{ClientCredentials, HttpClient, TcpDialer};
 
@@ -81,7 +81,7 @@ impl IdleWorker {
             slots: 1,
             home: WorkerLocality::Apart,
             scope: WorkerScope::PinnedOnly,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         probe.post("join", &register);

@@ -12,8 +12,8 @@ use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass::core::plan::{Plan, PlanBuilder, StepSpec};
 use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{
-    Exchange, ExchangeReply, FinishedAttempt, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef,
-    OutcomeVerdict, RegisterRequest, WorkerLocality,
+    Exchange, ExchangeReply, FinishedAttempt, FormerIncarnationProof, InFlightLease, LeasePhase,
+    LeaseRef, OutcomeVerdict, RegisterRequest, WorkerLocality,
 };
 use windlass::core::time::{Span, Time};
 use windlass_controller::{
@@ -224,7 +224,7 @@ impl TestWorker {
             slots: 4,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         let answer = node.handle.ask(EngineRequest::Register(register)).await?;

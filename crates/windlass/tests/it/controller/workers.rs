@@ -13,8 +13,8 @@ use windlass::core::id::{Fence, Incarnation, WorkerId};
 use windlass::core::outcome::{Outcome, RunStatus, StepStatus};
 use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{
-    Exchange, ExchangeReply, FormerLifeProof, LeaseGrant, RegisterReply, RegisterRequest, StopMode,
-    WorkerLocality, WorkerRefusal,
+    Exchange, ExchangeReply, FormerIncarnationProof, LeaseGrant, RegisterReply, RegisterRequest,
+    StopMode, WorkerLocality, WorkerRefusal,
 };
 use windlass::core::time::{Span, Time};
 use windlass_controller::NodeHandle;
@@ -164,7 +164,7 @@ impl RunningTestWorker {
             slots: 4,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         let worker = WorkerRuntime {
@@ -241,13 +241,13 @@ async fn worker_killed_without_a_leader_ends_in_time_and_its_next_incarnation_re
     let (cable, folder) = (CuttableLink::to(&node), TempDir::new().expect("a folder"));
     let state = StateDirectory::open(folder.path()).expect("it is nobody's");
     let memory = Arc::new(state.join_cluster("ours").expect("it can be written"));
-    let life = |now| {
+    let next_incarnation = |now| {
         let now = Time::from_millis(now);
         let begun = memory.incarnations().begin(Incarnation(0), GuardLockIdentity::default(), now);
         let incarnation = begun.expect("it is kept").0.0;
         WorkerTestTimes { incarnation, leader_grace: None, memory: Some(Arc::clone(&memory)) }
     };
-    let worker = RunningTestWorker::begin(&cable, life(1_000));
+    let worker = RunningTestWorker::begin(&cable, next_incarnation(1_000));
     node.submit(run(1), &plan).await;
     worker.runs(1).await;
     cable.cut(true);
@@ -261,7 +261,7 @@ async fn worker_killed_without_a_leader_ends_in_time_and_its_next_incarnation_re
     assert!(killed.elapsed() <= Duration::from_millis(2_100), "{:?}", killed.elapsed());
 
     cable.cut(false);
-    let worker = RunningTestWorker::begin(&cable, life(900));
+    let worker = RunningTestWorker::begin(&cable, next_incarnation(900));
     while node.run_status(run(1)) != Some(RunStatus::Succeeded) {
         pass(Span::millis(1)).await;
     }

@@ -13,7 +13,7 @@ use windlass::core::engine::{EngineConfig, EngineRequest, SubmitRun};
 use windlass::core::environment::EnvironmentPolicy;
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::requirement::{Labels, WorkerScope};
-use windlass::core::session::{FormerLifeProof, RegisterRequest, WorkerLocality};
+use windlass::core::session::{FormerIncarnationProof, RegisterRequest, WorkerLocality};
 use windlass::core::time::{Span, Time};
 use windlass_controller::{ControllerNode, NodeConfig, StandbyPolicy};
 use windlass_net::shutdown::ShutdownSender;
@@ -74,7 +74,7 @@ fn worker_to_be_frozen() {
             slots: 2,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         let executor = BuiltinExecutor::new(settings(), guard().await, Arc::new(MemoryLogs::new()));

@@ -5,7 +5,7 @@ mod basics;
 mod deaths;
 mod frozen;
 mod guarded_steps;
-mod life;
 mod rate;
 mod start_queue;
+mod step_ends;
 pub(crate) mod tethers;

@@ -19,7 +19,7 @@ use super::deaths::{is_stopped, start_worker};
 use super::guarded_steps::{
     GRACE, TETHERS, first_line, guard_with_tethers, has_tethers, run, started, step, tether_of,
 };
-use super::life::{ends_at, since_start};
+use super::step_ends::{ends_at, since_start};
 use crate::support::processes::is_alive;
 use crate::support::waiting::{PATIENCE, block_on, until_true};
 
@@ -84,7 +84,7 @@ fn guard_with_tethers_passes_the_tests_of_a_guard() {
         return;
     }
     let mut again = Command::new(std::env::current_exe().unwrap());
-    again.args(["guard::basics", "guard::life", "guard::deaths", "guard::frozen"]);
+    again.args(["guard::basics", "guard::step_ends", "guard::deaths", "guard::frozen"]);
     // A guard may have more idle tethers later, and with tethers nothing is left when both die.
     again.args(["--skip", "leave_no_descriptor", "--skip", "orphans_of_a_dead_worker_and_guard"]);
     let told = again.env(TETHERS, "1").output().unwrap();

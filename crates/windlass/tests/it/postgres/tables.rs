@@ -8,7 +8,8 @@ use windlass::core::id::{Incarnation, RunId, Seq, Term, WorkerId};
 use windlass::core::plan::{LockUse, PlanBuilder, StepSpec};
 use windlass::core::requirement::{Labels, WorkerScope};
 use windlass::core::session::{
-    Exchange, FormerLifeProof, InFlightLease, LeasePhase, LeaseRef, RegisterRequest, WorkerLocality,
+    Exchange, FormerIncarnationProof, InFlightLease, LeasePhase, LeaseRef, RegisterRequest,
+    WorkerLocality,
 };
 use windlass::core::time::{Span, Time};
 use windlass_controller::{ControllerNode, NodeConfig, NodeHandle, SqlViewUpdater, StandbyPolicy};
@@ -105,7 +106,7 @@ impl PgTablesWorker {
             slots: 1,
             home: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
-            former: FormerLifeProof::Unknown,
+            former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),
         };
         led.handle.ask(EngineRequest::Register(register)).await.expect("it works in a test");

@@ -102,11 +102,11 @@ steps:
     );
     let mut running = project.start("run --keep-going --jobs 4");
     project.until_lines("trace", 2);
-    for life in 1..4 {
+    for start in 1..4 {
         running.signal(Signal::KILL);
         assert_eq!(running.ended().code, None);
         running = project.start("run --resume --jobs 4");
-        project.until_lines("trace", 2 + life);
+        project.until_lines("trace", 2 + start);
     }
     project.file("go", "");
     let ended = running.ended();

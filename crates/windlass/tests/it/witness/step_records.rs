@@ -34,7 +34,7 @@ impl StepRecords {
 
     /// Proves that at no line more steps were alive than the lock has slots.
     pub(super) fn check(&self, slots: usize) -> Result<(), String> {
-        let mut lives: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
+        let mut lifetimes: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
         let mut hosts: BTreeMap<u64, &str> = BTreeMap::new();
         for (index, line) in self.lines.iter().enumerate() {
             let fence = line.split(' ').nth(2).and_then(|fence| fence.parse().ok());
@@ -43,11 +43,11 @@ impl StepRecords {
             if *hosts.entry(fence).or_insert(host) != host {
                 return Err(format!("{fence} runs on a second host at line {index}: {line}"));
             }
-            lives.entry(fence).or_insert((index, index)).1 = index;
+            lifetimes.entry(fence).or_insert((index, index)).1 = index;
         }
-        for (fence, (begun, _)) in &lives {
-            let alive = |life: &&(usize, usize)| life.0 <= *begun && *begun <= life.1;
-            let holders = lives.values().filter(alive).count();
+        for (fence, (begun, _)) in &lifetimes {
+            let alive = |lifetime: &&(usize, usize)| lifetime.0 <= *begun && *begun <= lifetime.1;
+            let holders = lifetimes.values().filter(alive).count();
             if holders > slots {
                 return Err(format!("{holders} hold the lock at line {begun}, as {fence} begins"));
             }

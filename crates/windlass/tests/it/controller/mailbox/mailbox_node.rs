@@ -11,7 +11,9 @@ use tokio::time::sleep;
 use windlass::core::id::{Incarnation, RunId, WorkerId};
 use windlass::core::outcome::{Outcome, OutcomeKind, RunStatus};
 use windlass::core::requirement::{Labels, WorkerScope};
-use windlass::core::session::{FormerLifeProof, LeaseGrant, RegisterRequest, WorkerLocality};
+use windlass::core::session::{
+    FormerIncarnationProof, LeaseGrant, RegisterRequest, WorkerLocality,
+};
 use windlass::core::time::Span;
 use windlass_controller::mailbox_server::{
     LeaderFinalStatus, MailboxServer, MailboxServerError, MailboxServerOptions,
@@ -149,7 +151,7 @@ pub(super) fn register(worker: WorkerId) -> RegisterRequest {
         slots: 2,
         home: WorkerLocality::Apart,
         scope: WorkerScope::AllRuns,
-        former: FormerLifeProof::Unknown,
+        former: FormerIncarnationProof::Unknown,
         spooled: Vec::new(),
     }
 }

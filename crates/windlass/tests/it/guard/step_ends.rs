@@ -277,7 +277,7 @@ pub(super) fn has_python() -> bool {
 /// In a process of its own: other tests open and close descriptors of this one.
 #[test]
 fn a_thousand_steps_leave_no_descriptor_and_no_zombie() {
-    let test = "guard::life::a_thousand_steps_leave_no_descriptor_and_no_zombie";
+    let test = "guard::step_ends::a_thousand_steps_leave_no_descriptor_and_no_zombie";
     if let Some(mut alone) = alone(test) {
         assert!(alone.spawn().unwrap().wait().unwrap().success());
         return;
