@@ -39,7 +39,7 @@ impl BenchWorker {
             incarnation: Incarnation(1),
             labels: Labels::new(labels),
             slots: self.slots,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -138,7 +138,7 @@ impl ObserverWorkers {
             incarnation: Incarnation(1),
             labels: Labels::new([label, "executor=noop"]),
             slots: 1,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -15,7 +15,7 @@ use super::peers::{LeaderAnswer, LeaderConnection};
 const CONNECT_EVERY: Duration = Duration::from_millis(25);
 
 /// News for a standby with a connection to the leader.
-enum StandbyNews {
+enum StandbyWakeup {
     Shutdown,
     /// The journal is to be read.
     Poll,
@@ -66,24 +66,26 @@ impl ControllerNode {
     ) -> Result<(), NodeError> {
         let mut poll_at = Instant::now();
         loop {
-            let news = tokio::select! {
+            let wakeup = tokio::select! {
                 biased;
-                () = shutdown.wait() => StandbyNews::Shutdown,
-                answers = leader.next_answers() => StandbyNews::Answers(answers),
-                () = sleep_until(poll_at) => StandbyNews::Poll,
-                request = self.inbox.recv() => StandbyNews::Request(request),
+                () = shutdown.wait() => StandbyWakeup::Shutdown,
+                answers = leader.next_answers() => StandbyWakeup::Answers(answers),
+                () = sleep_until(poll_at) => StandbyWakeup::Poll,
+                request = self.inbox.recv() => StandbyWakeup::Request(request),
             };
-            match news {
-                StandbyNews::Shutdown | StandbyNews::Request(None) | StandbyNews::Answers(None) => {
+            match wakeup {
+                StandbyWakeup::Shutdown
+                | StandbyWakeup::Request(None)
+                | StandbyWakeup::Answers(None) => {
                     return Ok(());
                 }
-                StandbyNews::Request(Some(request)) => leader.pass_on(request),
-                StandbyNews::Answers(Some(answers)) => {
+                StandbyWakeup::Request(Some(request)) => leader.pass_on(request),
+                StandbyWakeup::Answers(Some(answers)) => {
                     // The caller finds the events of its request in the view.
                     self.follow_connected(leader).await?;
                     answers.into_iter().for_each(LeaderAnswer::release);
                 }
-                StandbyNews::Poll => {
+                StandbyWakeup::Poll => {
                     leader.ping();
                     self.follow_connected(leader).await?;
                     poll_at = Instant::now() + POLL_EVERY;

@@ -74,9 +74,9 @@ impl StartQueueTurn {
         self.tell(AttemptUpdate::Gone(ago)).await;
     }
 
-    async fn tell(&self, news: AttemptUpdate) {
+    async fn tell(&self, update: AttemptUpdate) {
         // An error means that the worker's loop has ended.
-        drop(self.updates.send((self.fence, news)).await);
+        drop(self.updates.send((self.fence, update)).await);
     }
 }
 

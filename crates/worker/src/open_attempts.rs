@@ -101,8 +101,8 @@ impl OpenAttempts {
     ) -> AttemptUpdates {
         let mut heard = AttemptUpdates::default();
         let mut next = Some(first);
-        while let Some((fence, news)) = next {
-            match news {
+        while let Some((fence, update)) = next {
+            match update {
                 AttemptUpdate::Began(ago) => {
                     heard.begun.push((fence, now - ago));
                     heard.begun_ago = heard.begun_ago.max(ago);

@@ -50,7 +50,7 @@ impl WorkerSetup {
                 incarnation,
                 labels: self.labels,
                 slots: self.slots,
-                home: self.locality,
+                locality: self.locality,
                 scope: self.scope,
                 former,
                 spooled: Vec::new(),

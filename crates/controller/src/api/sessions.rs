@@ -39,11 +39,11 @@ pub(super) async fn join(
     name_rules::check("the name of a worker", &register.name)?;
     name_rules::check_labels(register.labels.iter())?;
     // A worker in the leader's process does not use HTTP. The engine decides whether to believe the other places.
-    let home = match register.home {
+    let locality = match register.locality {
         WorkerLocality::SharedFate => WorkerLocality::Apart,
-        WorkerLocality::Apart | WorkerLocality::SameHost => register.home,
+        WorkerLocality::Apart | WorkerLocality::SameHost => register.locality,
     };
-    let register = RegisterRequest { home, ..register };
+    let register = RegisterRequest { locality, ..register };
     let join = EngineCall::join(register, secret.digest());
     Ok(Answered(api.handle.call(join.by(by)).await?))
 }

@@ -118,7 +118,7 @@ impl MailboxResponder {
         }
         let by = Principal::Worker { id: register.worker };
         // A worker that shares the fate of the leader is in the leader's process and does not use a mailbox.
-        let register = RegisterRequest { home: WorkerLocality::Apart, ..register };
+        let register = RegisterRequest { locality: WorkerLocality::Apart, ..register };
         let join = EngineCall::join(register, digest);
         Ok(MailboxReply::Joined(self.handle.call(join.by(by)).await?))
     }

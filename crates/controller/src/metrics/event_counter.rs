@@ -29,8 +29,8 @@ impl EventCounter {
         loop {
             tokio::select! {
                 () = shutdown.wait() => return,
-                news = follower.next_retrying() => {
-                    news.iter().for_each(|recorded| meters.counts().add(&recorded.event));
+                followed = follower.next_retrying() => {
+                    followed.iter().for_each(|recorded| meters.counts().add(&recorded.event));
                 }
             }
         }

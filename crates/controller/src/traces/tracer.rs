@@ -107,8 +107,8 @@ impl RunTracer {
                 () = shutdown.wait(), if last.is_none() => {
                     last = Some(views.look(|view| view.position));
                 }
-                news = follower.next_retrying() => {
-                    news.iter().for_each(|recorded| fold(recorded));
+                followed = follower.next_retrying() => {
+                    followed.iter().for_each(|recorded| fold(recorded));
                 }
             }
         }

@@ -272,13 +272,14 @@ fn led_json(led: &event::Led) -> Value {
 }
 
 fn registered_json(registered: &event::WorkerRegistered) -> Value {
-    let event::WorkerRegistered { name, incarnation, labels, slots, home, scope, .. } = registered;
+    let event::WorkerRegistered { name, incarnation, labels, slots, locality, scope, .. } =
+        registered;
     json!({
         "name": name,
         "incarnation": incarnation.0,
         "labels": labels.iter().collect::<Vec<_>>(),
         "slots": slots,
-        "home": home.word(),
+        "home": locality.word(),
         "scope": scope.word(),
     })
 }

@@ -39,7 +39,7 @@ impl Engine {
                 *free.entry(*class).or_default() += 1;
             }
         }
-        let classes = self.board.classes.indices().into_iter();
+        let classes = self.queues.classes.indices().into_iter();
         let count = |class: &ClassIx| free.get(class).copied().unwrap_or_default();
         let mut queue: Vec<ClassReport> =
             classes.filter_map(|class| self.class_report(class, count(&class))).collect();
@@ -51,9 +51,9 @@ impl Engine {
 
     /// Returns the report of a class; `None` if none of its steps is ready.
     fn class_report(&self, class: ClassIx, free: u32) -> Option<ClassReport> {
-        let it = &self.board.classes[class];
-        let lanes = it.lanes.iter().map(|lane| (*lane, &self.board.lanes[*lane]));
-        let locked = lanes.clone().filter(|(lane, _)| !self.board.can_acquire_locks(*lane));
+        let it = &self.queues.classes[class];
+        let lanes = it.lanes.iter().map(|lane| (*lane, &self.queues.lanes[*lane]));
+        let locked = lanes.clone().filter(|(lane, _)| !self.queues.can_acquire_locks(*lane));
         let oldest = lanes.clone().flat_map(|(_, lane)| lane.fronts());
         Some(ClassReport {
             requires: describe_placement(it.placement()),

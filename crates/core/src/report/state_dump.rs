@@ -48,13 +48,13 @@ impl Engine {
         }
         self.write_leases(text)?;
         for worker in self.worker_ids.values().map(|worker| &self.workers[*worker]) {
-            let Worker { id, home, scope, drained, since, kinds, .. } = worker;
-            writeln!(text, "{id} {home:?} {scope:?} {drained} {since} {kinds:?}")?;
+            let Worker { id, locality, scope, drained, since, kinds, .. } = worker;
+            writeln!(text, "{id} {locality:?} {scope:?} {drained} {since} {kinds:?}")?;
         }
         writeln!(text, "{:?} {:?} {:?}", self.sealed, self.owned_runs, self.resumable)?;
         writeln!(text, "{:?}", self.keys)?;
         writeln!(text, "{:?}", self.ledger)?;
-        for (at, lane) in self.board.lanes.iter() {
+        for (at, lane) in self.queues.lanes.iter() {
             let queued: Vec<_> = lane.iter().collect();
             writeln!(text, "lane {at} {:?} passed {} {queued:?}", lane.key, lane.passed)?;
         }
@@ -66,7 +66,7 @@ impl Engine {
             let Lease {
                 fence,
                 incarnation,
-                home,
+                locality,
                 since,
                 ttl,
                 led_since,
@@ -77,7 +77,7 @@ impl Engine {
                 ..
             } = lease;
             let times = (since, ttl, led_since, leapt, started_at, overdue_at);
-            writeln!(text, "lease {at} {fence} {incarnation} {home:?} {times:?} {locks:?}")?;
+            writeln!(text, "lease {at} {fence} {incarnation} {locality:?} {times:?} {locks:?}")?;
         }
         Ok(())
     }
@@ -90,8 +90,8 @@ impl Engine {
         for run in self.run_ids.values() {
             self.run_lines(text, &self.runs[*run])?;
         }
-        for lock in self.board.lock_ids.values() {
-            lock_line(text, &self.board.locks[*lock])?;
+        for lock in self.queues.lock_ids.values() {
+            lock_line(text, &self.queues.locks[*lock])?;
         }
         for token in self.keys.tokens() {
             token_line(text, token)?;

@@ -56,7 +56,8 @@ pub struct WorkerReport<'a> {
     /// When its status last changed.
     pub since: Time,
     /// The place of its process.
-    pub home: WorkerLocality,
+    #[serde(rename = "home")]
+    pub locality: WorkerLocality,
 }
 
 /// An open lease.
@@ -198,7 +199,7 @@ impl Engine {
             slots: worker.slots,
             leases: worker.open(),
             since: worker.since,
-            home: worker.home,
+            locality: worker.locality,
         })
     }
 
@@ -245,13 +246,13 @@ impl Engine {
     /// Returns every lock that an active run names, by name.
     pub fn locks(&self) -> impl Iterator<Item = LockReport<'_>> {
         let holders: BTreeMap<Fence, &Lease> = self.lock_leases().collect();
-        self.board.lock_ids.values().map(|lock| &self.board.locks[*lock]).map(move |lock| {
+        self.queues.lock_ids.values().map(|lock| &self.queues.locks[*lock]).map(move |lock| {
             let held = lock.holders.iter().filter_map(|fence| holders.get(fence));
             LockReport {
                 name: (&*lock.name).into(),
                 slots: lock.slots(),
                 holders: held.map(|lease| self.lock_holder(lease)).collect(),
-                waiting: lock.lanes.iter().map(|lane| self.board.lanes[*lane].len()).sum(),
+                waiting: lock.lanes.iter().map(|lane| self.queues.lanes[*lane].len()).sum(),
                 embargo: self.embargo_until(),
             }
         })
@@ -304,7 +305,7 @@ impl Engine {
     fn lease_report<'a>(&'a self, lease: &'a Lease) -> LeaseReport<'a> {
         let run = &self.runs[lease.run];
         let locks = lease.locks.iter().flat_map(|locks| locks.iter());
-        let locks = locks.filter_map(|lock| self.board.locks.get(*lock));
+        let locks = locks.filter_map(|lock| self.queues.locks.get(*lock));
         // An operator may have taken a lock from the lease.
         let held = locks.filter(|lock| lock.holders.contains(&lease.fence));
         LeaseReport {

@@ -168,8 +168,8 @@ impl Engine {
         let Some(lane_ix) = run.lane_of(spec_ix) else {
             return WhyReport::Settling;
         };
-        let lane = &self.board.lanes[lane_ix];
-        let class = &self.board.classes[lane.key.class];
+        let lane = &self.queues.lanes[lane_ix];
+        let class = &self.queues.classes[lane.key.class];
         if class.workers == 0 {
             let since = run.step(step).since.max(class.empty_since);
             return WhyReport::NoWorker {
@@ -193,10 +193,10 @@ impl Engine {
     }
 
     fn lock_waits(&self, lane: LaneIx) -> Vec<LockWait> {
-        let locks = self.board.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
-        let open = self.board.can_acquire_locks(lane);
+        let locks = self.queues.lanes[lane].locks.iter().flat_map(|locks| locks.iter());
+        let open = self.queues.can_acquire_locks(lane);
         let busy =
-            locks.map(|lock| &self.board.locks[*lock]).filter(|lock| !open && lock.free() <= 1);
+            locks.map(|lock| &self.queues.locks[*lock]).filter(|lock| !open && lock.free() <= 1);
         let wait = |lock: &crate::engine::queue::lock::Lock| LockWait {
             lock: lock.name.clone(),
             slots: lock.slots(),
@@ -217,7 +217,7 @@ impl Engine {
 
     fn elimination(&self, at: WorkerIx, worker: &Worker, lane: &ReadyLane) -> String {
         let class = lane.key.class;
-        let placement = self.board.classes[class].placement();
+        let placement = self.queues.classes[class].placement();
         if worker.status != WorkerStatus::Online {
             format!("is {}", worker.status)
         } else if let Some(refusal) = placement.refusal(self.placement_facts(worker, class)) {

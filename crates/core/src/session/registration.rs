@@ -84,7 +84,8 @@ pub struct RegisterRequest {
     /// The number of steps that the worker runs at a time.
     pub slots: u32,
     /// The place of the worker's process.
-    pub home: WorkerLocality,
+    #[serde(rename = "home")]
+    pub locality: WorkerLocality,
     /// The runs whose steps the worker serves.
     #[serde(default)]
     pub scope: WorkerScope,

@@ -39,7 +39,7 @@ fn long_chain() -> (Engine, LeaseRef) {
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 1,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -13,13 +13,13 @@ use windlass_core::time::Span;
 
 use crate::test_cluster::{TTL, TestCluster};
 
-fn cluster() -> TestCluster {
+fn two_workers() -> TestCluster {
     TestCluster::new().worker("alpha", 4, []).worker("beta", 4, [])
 }
 
 /// A run with one step of each kind: some are leased, one waits and one has ended. Another run waits for it.
 fn poisoned() -> (TestCluster, RunId) {
-    let mut cluster = cluster();
+    let mut cluster = two_workers();
     cluster.submit("bad", |plan| {
         plan.step("first", StepSpec::default(), []);
         plan.step("done", StepSpec::idempotent("v1"), []);
@@ -54,7 +54,7 @@ fn condemned_run_has_no_steps_in_the_queues() {
     let hollow = cluster.folded(None, &[bad]).counts();
     assert!(built.leases > hollow.leases && built.ready > hollow.ready);
     assert_eq!(hollow.runs, 2, "it is listed");
-    let mut cluster = cluster();
+    let mut cluster = two_workers();
     cluster.submit("bad", |plan| {
         for at in 0..50 {
             plan.step(&format!("s{at}"), StepSpec::locking(["a", "b", "c"]), []);
@@ -179,7 +179,7 @@ fn a_condemned_run_is_not_accepted_again() {
 
 #[test]
 fn a_run_that_ended_before_it_was_condemned_keeps_its_end() {
-    let mut cluster = cluster();
+    let mut cluster = two_workers();
     cluster.submit("bad", |plan| plan.step("deploy", StepSpec::locking(["db"]), []));
     let bad = cluster.run_id("bad");
     cluster.exchange("alpha");

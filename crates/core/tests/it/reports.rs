@@ -48,7 +48,7 @@ fn reports_show_which_worker_runs_which_step() {
     cluster.finish("alpha", "lint", Outcome::exit(1));
     insta::assert_snapshot!(reports(&cluster.engine), @r#"
     LeaderReport { term: t1, since: Time(1200.000), ttl: 15s, own: Some(w100) }
-    WorkerReport { id: w1, name: "alpha", incarnation: i1, status: Online, labels: Labels(["linux"]), slots: 2, leases: 2, since: Time(1200.000), home: Apart }
+    WorkerReport { id: w1, name: "alpha", incarnation: i1, status: Online, labels: Labels(["linux"]), slots: 2, leases: 2, since: Time(1200.000), locality: Apart }
     LeaseReport { fence: f2, run: run 1, step: #2, name: "test[a]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1200.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
     LeaseReport { fence: f3, run: run 1, step: #3, name: "test[b]", attempt: 1, delivery: 1, worker: w1, granted_at: Time(1200.000), started_at: Some(Time(1201.000)), stop: Some(StopReport { how: Term, why: FailFast }), locks: [] }
     LockReport { name: "prod", slots: 1, holders: [], waiting: 0, embargo: None }

@@ -24,7 +24,7 @@ pub(crate) struct SessionWorker {
     pub(crate) name: String,
     pub(crate) slots: u32,
     labels: Labels,
-    home: WorkerLocality,
+    locality: WorkerLocality,
     /// The runs that it serves.
     pub(crate) scope: WorkerScope,
     /// The proof about former incarnations that its next registration contains.
@@ -47,7 +47,7 @@ impl SessionWorker {
         name: &str,
         slots: u32,
         labels: &[&str],
-        home: WorkerLocality,
+        locality: WorkerLocality,
     ) -> Self {
         Self {
             id: WorkerId(id),
@@ -55,7 +55,7 @@ impl SessionWorker {
             name: name.to_owned(),
             slots,
             labels: Labels::new(labels),
-            home,
+            locality,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             session: None,
@@ -76,7 +76,7 @@ impl SessionWorker {
             name: self.name.clone(),
             slots: self.slots,
             labels: self.labels.clone(),
-            home: self.home,
+            locality: self.locality,
             scope: self.scope,
             former: FormerIncarnationProof::ProvenDead(vec![self.incarnation]),
             session: None,
@@ -95,7 +95,7 @@ impl SessionWorker {
             incarnation: self.incarnation,
             labels: self.labels.clone(),
             slots: self.slots,
-            home: self.home,
+            locality: self.locality,
             scope: self.scope,
             former: self.former.clone(),
             spooled: self.spool.clone(),
@@ -108,7 +108,7 @@ impl SessionWorker {
             incarnation: self.incarnation,
             slots: self.slots,
             capacity: CAPACITY,
-            leases_expire: self.home.leases_expire(),
+            leases_expire: self.locality.leases_expire(),
             bugs: PlantedBugs::NONE,
         };
         self.spool.clear();

@@ -166,8 +166,8 @@ impl TestCluster {
         slots: u32,
         labels: [&str; N],
     ) -> Self {
-        let home = WorkerLocality::SharedFate;
-        let mate = SessionWorker::new(FIRST_LEADER.0, name, slots, &labels, home);
+        let locality = WorkerLocality::SharedFate;
+        let mate = SessionWorker::new(FIRST_LEADER.0, name, slots, &labels, locality);
         self.register(name, mate).expect("the leader's own worker may join");
         self
     }
@@ -183,10 +183,10 @@ impl TestCluster {
         name: &str,
         slots: u32,
         labels: [&str; N],
-        home: WorkerLocality,
+        locality: WorkerLocality,
     ) -> Result<(), WorkerRefusal> {
         let number = self.workers.len() as u64 + 1;
-        let mate = SessionWorker::new(number, name, slots, &labels, home);
+        let mate = SessionWorker::new(number, name, slots, &labels, locality);
         self.register(name, mate)
     }
 

@@ -29,12 +29,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Tells the leader that nothing of a worker's incarnation is left. Returns when a leader has received the notice, or
 /// when it is too late to matter.
-pub fn send_death_notice(will: &DeathNoticeConfig, started: &[Fence]) {
+pub fn send_death_notice(notice: &DeathNoticeConfig, started: &[Fence]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     // Without a runtime no notice is sent, and the leases expire.
     let Ok(runtime) = runtime else { return };
     runtime.block_on(async {
-        drop(tokio::time::timeout(SEND_FOR_MAX, report(will, started)).await);
+        drop(tokio::time::timeout(SEND_FOR_MAX, report(notice, started)).await);
     });
 }
 
@@ -46,19 +46,19 @@ pub async fn report_own_end(link: &HttpWorkerLink, worker: WorkerId, incarnation
     drop(link.client().post(&link.place(), &path, &report, WITHIN).await);
 }
 
-async fn report(will: &DeathNoticeConfig, started: &[Fence]) {
-    let worker = WorkerSecret::parse(&will.secret).ok();
+async fn report(notice: &DeathNoticeConfig, started: &[Fence]) {
+    let worker = WorkerSecret::parse(&notice.secret).ok();
     // If the CA bundle is gone, use the public root certificates.
-    let dial = dialer(will.ca.as_deref().map(Path::new)).or_else(|_| dialer(None));
+    let dial = dialer(notice.ca.as_deref().map(Path::new)).or_else(|_| dialer(None));
     let dial = dial.unwrap_or_else(|_| Arc::new(TcpDialer));
-    let client = HttpClient::new(dial, ClientCredentials { token: will.token.clone(), worker });
-    let report = DeathNoticeBody { incarnation: will.incarnation, started: started.to_vec() };
-    let path = format!("/workers/{}/ended", will.worker.0);
+    let client = HttpClient::new(dial, ClientCredentials { token: notice.token.clone(), worker });
+    let report = DeathNoticeBody { incarnation: notice.incarnation, started: started.to_vec() };
+    let path = format!("/workers/{}/ended", notice.worker.0);
     let ways: Vec<ControllerAddress> =
-        will.ways.iter().filter_map(|way| way.parse().ok()).collect();
+        notice.ways.iter().filter_map(|way| way.parse().ok()).collect();
     loop {
         let mut next: Vec<ControllerAddress> = ways.iter().rev().cloned().collect();
-        next.extend(leader_from_store(&will.ways).await);
+        next.extend(leader_from_store(&notice.ways).await);
         while let Some(way) = next.pop() {
             match client.post(&way, &path, &report, WITHIN).await {
                 // Any answer of the leader shows that it has received the notice.

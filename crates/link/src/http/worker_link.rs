@@ -327,7 +327,7 @@ mod tests {
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 1,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -43,13 +43,13 @@ impl std::fmt::Debug for MailboxKeyText {
 /// notice, or when it is too late to matter.
 pub fn send_death_notice(
     links: &MailboxRegistry,
-    will: &MailboxNoticeConfig,
+    notice: &MailboxNoticeConfig,
     (secret, incarnation): (&str, Incarnation),
     started: &[Fence],
 ) {
     // If something is missing, no notice is sent, and the leases expire.
-    let Ok(mailboxes) = links.open(&will.site) else { return };
-    let Some(key) = MailboxKey::from_hex(&will.key.0) else { return };
+    let Ok(mailboxes) = links.open(&notice.site) else { return };
+    let Some(key) = MailboxKey::from_hex(&notice.key.0) else { return };
     let Ok(secret) = WorkerSecret::parse(secret) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return };

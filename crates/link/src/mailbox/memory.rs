@@ -114,12 +114,12 @@ impl MemoryMailboxes {
     async fn wait(&self, mailbox: MailboxId) -> Vec<Vec<u8>> {
         loop {
             // The waiter is created before the check, so that a message in between wakes it.
-            let news = self.0.changed.notified();
+            let notified = self.0.changed.notified();
             let taken = self.lock().take(mailbox);
             if !taken.is_empty() {
                 return taken;
             }
-            news.await;
+            notified.await;
         }
     }
 }

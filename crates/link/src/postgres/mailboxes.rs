@@ -181,7 +181,7 @@ impl PostgresMailboxes {
         mailbox: MailboxId,
         within: Duration,
     ) -> Result<Vec<Vec<u8>>, MailboxError> {
-        let (late, news) = (Instant::now() + within, self.notify_for(mailbox));
+        let (late, notify) = (Instant::now() + within, self.notify_for(mailbox));
         let parameters = || vec![number(mailbox.0.cast_signed()), number(sql_limit(RECEIVED_MAX))];
         let mut pause = POLL_MIN;
         loop {
@@ -189,7 +189,7 @@ impl PostgresMailboxes {
             if !rows.is_empty() || Instant::now() >= late {
                 return Ok(rows.iter().map(|row| row.get(0)).collect());
             }
-            drop(timeout_at(late.min(Instant::now() + pause), news.notified()).await);
+            drop(timeout_at(late.min(Instant::now() + pause), notify.notified()).await);
             pause = (pause * 2).min(POLL_MAX);
         }
     }

@@ -102,14 +102,14 @@ fn workers() -> Vec<Event> {
             proven: ProvenTime { passed: Span::secs(4), led: Span::millis(generation.into()) },
         })
     };
-    let registered = |home, scope, labels| {
+    let registered = |locality, scope, labels| {
         Event::WorkerRegistered(event::WorkerRegistered {
             worker,
             name: "Werkbank 1 – ü".into(),
             incarnation: Incarnation(2),
             labels,
             slots: 10_000,
-            home,
+            locality,
             scope,
         })
     };

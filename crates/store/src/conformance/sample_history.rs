@@ -396,7 +396,7 @@ fn register(worker: WorkerId, slots: u32) -> RegisterRequest {
         incarnation: Incarnation(1),
         labels: Labels::new(["docker", "os=linux", "cpu=8"]),
         slots,
-        home: WorkerLocality::Apart,
+        locality: WorkerLocality::Apart,
         scope: WorkerScope::AllRuns,
         former: FormerIncarnationProof::Unknown,
         spooled: Vec::new(),

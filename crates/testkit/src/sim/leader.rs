@@ -160,9 +160,9 @@ impl SimWorld<'_> {
         let engine = lead.ticks_at(clock.local(self.now)).map(|at| clock.truth(at));
         let asking = self.leaders[leader].lease_requested_at.is_some();
         let renew = lead.tenure.renew_at().filter(|_| !asking).map(|at| clock.truth(at));
-        let trust = lead.tenure.valid_until().map(|at| clock.truth(at) + 1);
+        let valid_until = lead.tenure.valid_until().map(|at| clock.truth(at) + 1);
         let resigns = (lead.is_handing_over() && lead.machine.is_all_durable()).then_some(self.now);
-        let next = [engine, renew, trust, lead.retry_at, resigns].into_iter().flatten().min();
+        let next = [engine, renew, valid_until, lead.retry_at, resigns].into_iter().flatten().min();
         self.wake_leader(leader, next.unwrap_or(self.now + 1_000).max(self.now + 1));
     }
 
@@ -341,7 +341,7 @@ impl SimWorld<'_> {
             UplinkMessage::Register(worker, register) => {
                 let (local, folder) = (self.schedule.is_local(), self.schedule.is_folder());
                 debug_assert!(
-                    local || folder || register.home == WorkerLocality::Apart,
+                    local || folder || register.locality == WorkerLocality::Apart,
                     "another node may always take over in a cluster"
                 );
                 (SimRequestSource::Worker(worker), EngineRequest::Register(register))

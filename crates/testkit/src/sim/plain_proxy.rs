@@ -132,7 +132,7 @@ impl SimWorld<'_> {
             incarnation: latest.next(Time::from_millis(self.now), 0),
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former,
             spooled: Vec::new(),

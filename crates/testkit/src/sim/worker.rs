@@ -137,7 +137,7 @@ impl SimWorld<'_> {
             incarnation: it.incarnation,
             labels: Labels::new(&sketch.labels),
             slots: sketch.slots,
-            home: match (local, folder) {
+            locality: match (local, folder) {
                 (true, _) => WorkerLocality::SharedFate,
                 (false, true) => WorkerLocality::SameHost,
                 (false, false) => WorkerLocality::Apart,

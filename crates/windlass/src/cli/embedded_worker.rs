@@ -57,7 +57,9 @@ impl EmbeddedWorkerSetup {
             // The leader sees by the lock of the guard that nothing is left.
             death_notice: None,
             ends_calls: self.ends_calls,
-            depot: Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&self.logs))))),
+            value_store: Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(
+                &self.logs,
+            ))))),
             logs: self.logs,
             link: self.link,
             traces: self.traces,

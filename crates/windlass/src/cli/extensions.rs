@@ -72,7 +72,7 @@ pub(crate) struct StepExecutorSetup {
     /// The store of step output.
     pub(crate) logs: Arc<dyn LogStore>,
     /// The store of large results.
-    pub(crate) depot: Arc<ValueStore>,
+    pub(crate) value_store: Arc<ValueStore>,
     /// The link to the leader.
     pub(crate) link: Arc<dyn WorkerLink>,
     /// The trace context that commands inherit.
@@ -101,10 +101,10 @@ impl ProgramExtensions {
         let StepExecutorSetup {
             place,
             guard,
-            death_notice: will,
+            death_notice: notice,
             ends_calls,
             logs,
-            depot,
+            value_store,
             link,
             traces,
         } = at;
@@ -114,9 +114,9 @@ impl ProgramExtensions {
             GuardSource::Ready(guard.clone())
         };
         let builtin = BuiltinExecutor::new(place.clone(), guard, Arc::clone(&logs));
-        let builtin = builtin.with_traces(traces).with_value_store(Arc::clone(&depot));
-        let builtin = Arc::new(match will {
-            Some(will) => builtin.with_death_notice(will),
+        let builtin = builtin.with_traces(traces).with_value_store(Arc::clone(&value_store));
+        let builtin = Arc::new(match notice {
+            Some(notice) => builtin.with_death_notice(notice),
             None => builtin,
         });
         if self.callees.is_empty() {
@@ -124,7 +124,7 @@ impl ProgramExtensions {
         }
         let callees = self.callees.clone().polled_in(steps()?);
         let executor = CallExecutor::new(callees, place, guards, logs);
-        let executor = executor.with_value_store(depot).with_link(link).with_traces(traces);
+        let executor = executor.with_value_store(value_store).with_link(link).with_traces(traces);
         Ok(Arc::new(executor.with_fallback(builtin)))
     }
 }

@@ -71,7 +71,7 @@ impl OwnerWatch {
         }
         let others = view.engine.workers().filter(|worker| {
             Some(worker.id) != self.own
-                && worker.home == WorkerLocality::SameHost
+                && worker.locality == WorkerLocality::SameHost
                 && worker.status != WorkerStatus::Ended
         });
         others.map(|it| WatchedWorker { id: it.id, incarnation: it.incarnation }).collect()

@@ -88,14 +88,14 @@ impl RunEventReader {
 
     /// Reads the events that are there now, each once and in order.
     pub(crate) async fn read(&mut self) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
-        let news = self.follower.read().await?;
+        let followed = self.follower.read().await?;
         let own = |it: &&Arc<RecordedEvent>| match it.event.run() {
             Some(of) => of == self.run,
             None => {
                 self.worker.is_none_or(|own| changed_worker(&it.event).is_none_or(|of| of == own))
             }
         };
-        Ok(news.iter().flat_map(FollowedEvents::iter).filter(own).map(Arc::clone).collect())
+        Ok(followed.iter().flat_map(FollowedEvents::iter).filter(own).map(Arc::clone).collect())
     }
 }
 

@@ -66,7 +66,7 @@ impl Context {
     /// A key that is the same for every attempt, delivery, resumption and rerun of the step. A service that accepts such a
     /// key performs the effect once.
     pub fn idempotency_key(&self) -> String {
-        self.call.handout().idempotency_key()
+        self.call.granted_work().idempotency_key()
     }
 
     /// Writes a line to the log of the step.
@@ -91,8 +91,8 @@ impl Context {
 
     /// The variables that commands of the step get: its own `env:` and that of its pipeline.
     pub fn variables(&self) -> Result<Vec<(String, String)>> {
-        let handout = self.call.handout();
-        handout.variables(&handout.scope()).map_err(Error::msg)
+        let granted_work = self.call.granted_work();
+        granted_work.variables(&granted_work.scope()).map_err(Error::msg)
     }
 
     /// Whether the step must end because its run was cancelled or its timeout has expired.

@@ -45,11 +45,11 @@ pub struct StepError {
 
 impl Report {
     pub(crate) async fn new(summary: RunSummary, logs: Arc<dyn LogStore>) -> Self {
-        let depot = ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs))));
+        let value_store = ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs))));
         let (mut kept, mut room) = (BTreeMap::new(), KEPT_MAX);
         for step in summary.steps() {
             if let Some(StepOutput::Kept(it)) = step.output() {
-                kept.insert(step.ix(), read(&depot, it, &mut room).await);
+                kept.insert(step.ix(), read(&value_store, it, &mut room).await);
             }
         }
         Self { summary, logs, kept }
@@ -138,7 +138,7 @@ impl Report {
 }
 
 async fn read(
-    depot: &ValueStore,
+    value_store: &ValueStore,
     kept: &LargeValueRef,
     room: &mut u64,
 ) -> Result<Arc<str>, String> {
@@ -146,7 +146,7 @@ async fn read(
         let left = room.checked_sub(*size);
         *room = left.ok_or("a report has no room for all of its large results")?;
     }
-    depot.fetch(kept).await
+    value_store.fetch(kept).await
 }
 
 impl fmt::Display for StepError {

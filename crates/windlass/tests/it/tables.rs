@@ -66,7 +66,7 @@ impl TablesNode {
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 1,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -89,15 +89,15 @@ impl BuiltinExecutor {
 
     /// Reads large results of functions from this store instead of the log store.
     #[must_use]
-    pub fn with_value_store(self, depot: Arc<ValueStore>) -> Self {
-        Self { values: depot, ..self }
+    pub fn with_value_store(self, value_store: Arc<ValueStore>) -> Self {
+        Self { values: value_store, ..self }
     }
 
     /// Has the guard report the end of this process with this notice. The executor fills in the worker and the
     /// incarnation that join.
     #[must_use]
-    pub fn with_death_notice(self, will: DeathNoticeConfig) -> Self {
-        Self { death_notice: Some(Arc::new(will)), ..self }
+    pub fn with_death_notice(self, notice: DeathNoticeConfig) -> Self {
+        Self { death_notice: Some(Arc::new(notice)), ..self }
     }
 
     /// Sets the trace that steps continue.
@@ -205,14 +205,14 @@ impl Executor for BuiltinExecutor {
         worker: WorkerId,
         incarnation: Incarnation,
     ) -> executor::ExecutorReadyFuture {
-        let (guard, will) = (self.guard.clone(), self.death_notice.clone());
+        let (guard, notice) = (self.guard.clone(), self.death_notice.clone());
         Box::pin(async move {
-            if let Some(will) = will {
+            if let Some(notice) = notice {
                 guard
                     .set_death_notice(DeathNoticeConfig {
                         worker,
                         incarnation,
-                        ..DeathNoticeConfig::clone(&will)
+                        ..DeathNoticeConfig::clone(&notice)
                     })
                     .await;
             }

@@ -52,19 +52,19 @@ impl PreparedCommand {
                 return Err(format!("`{key}` is not available in this version of windlass"));
             }
         };
-        let handout = GrantedWork { work, grant };
-        let scope = handout.scope();
+        let granted_work = GrantedWork { work, grant };
+        let scope = granted_work.scope();
         let secrets = place.secrets(work)?;
         let StepMasks { masks, unmasked } = place.masks(work)?;
         let files = StepFiles::new(&place.scratch, grant.lease.fence);
         // Variables that the step itself sets come later, and win.
         let mut env: Vec<(String, String)> = traceparent(grant, traces).into_iter().collect();
-        env.extend(handout.variables(&scope)?);
+        env.extend(granted_work.variables(&scope)?);
         env.extend(secrets);
-        env.extend(handout.identity_variables(&place.worker));
+        env.extend(granted_work.identity_variables(&place.worker));
         env.push(("WINDLASS_OUTPUT".to_owned(), files.output.display().to_string()));
         env.push(("WINDLASS_SUMMARY".to_owned(), files.draft.display().to_string()));
-        let dir = match handout.dir(&scope)? {
+        let dir = match granted_work.dir(&scope)? {
             Some(dir) => place.root.join(dir),
             None => place.root.clone(),
         };

@@ -30,7 +30,7 @@ pub(super) enum GuardRequest {
     /// Sets when no process of any step may be alive without a further order.
     Expire { at: Option<Time> },
     /// Sets the death notice: its content and its receiver.
-    Will(DeathNoticeConfig),
+    SetDeathNotice(DeathNoticeConfig),
     /// The leader has judged the outcomes of these steps.
     Settled(Vec<Fence>),
     /// The worker has nothing more to run.

@@ -135,7 +135,7 @@ impl GuardState {
         let behind = self.outbox.is_full() || self.inbox.has_message();
         let unread = if behind { PollFlags::HUP } else { PollFlags::IN };
         let unwritten = if self.outbox.is_blocked() { PollFlags::OUT } else { PollFlags::empty() };
-        let of_charge = |supervised: &SupervisedStep| {
+        let of_step = |supervised: &SupervisedStep| {
             Some((Some(supervised.fence), Arc::clone(supervised.watch()?)))
         };
         let of_orphans = self.orphans.watches().map(|watch| (None, Arc::clone(watch)));
@@ -143,7 +143,7 @@ impl GuardState {
             socket: Arc::clone(&self.socket),
             socket_for: unread | unwritten,
             alarm: self.alarm.descriptor(),
-            watches: self.steps.iter().filter_map(of_charge).chain(of_orphans).collect(),
+            watches: self.steps.iter().filter_map(of_step).chain(of_orphans).collect(),
             limit,
         })
     }
@@ -236,9 +236,9 @@ impl GuardState {
         let moves = !self.inbox.has_message() && self.queue.has_due_start(now);
         let at_once =
             (self.outbox.is_blocked() || moves || !self.orphans.is_empty()).then_some(now);
-        let of_charges = self.steps.iter().filter_map(SupervisedStep::due);
+        let of_steps = self.steps.iter().filter_map(SupervisedStep::due);
         let resumes = self.queue.resumes_at(now);
-        let due = of_charges.chain(self.outbox.due()).chain(resumes).chain(at_once).min();
+        let due = of_steps.chain(self.outbox.due()).chain(resumes).chain(at_once).min();
         if due.is_some_and(|due| self.wakes_at.is_none_or(|wakes_at| due < wakes_at)) {
             self.wakes_at = due;
             self.alarm.set(due)?;
@@ -327,7 +327,7 @@ impl GuardState {
                     self.with(fence, |supervised| supervised.set_deadline(at));
                 }
                 GuardRequest::Expire { at } => self.in_process.set_expiry(at),
-                GuardRequest::Will(will) => self.death_notice.set_config(will),
+                GuardRequest::SetDeathNotice(notice) => self.death_notice.set_config(notice),
                 GuardRequest::Settled(fences) => self.death_notice.mark_judged(&fences),
                 GuardRequest::Bye => return Ok(GuardNextAction::Goodbye),
             }
@@ -347,7 +347,7 @@ impl GuardState {
                 | GuardRequest::Stop { .. }
                 | GuardRequest::Deadline { .. }
                 | GuardRequest::Expire { .. }
-                | GuardRequest::Will(_)
+                | GuardRequest::SetDeathNotice(_)
                 | GuardRequest::Bye => {}
             }
         }

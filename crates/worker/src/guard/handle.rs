@@ -157,9 +157,9 @@ impl GuardHandle {
 
     /// Sets the death notice of this process. Call it before the first step of an incarnation, and again when the
     /// notice changes.
-    pub async fn set_death_notice(&self, will: DeathNoticeConfig) {
+    pub async fn set_death_notice(&self, notice: DeathNoticeConfig) {
         // An error means that the guard is dead and sends no notice.
-        drop(self.orders.send(GuardLinkCommand::Tell(GuardRequest::Will(will))).await);
+        drop(self.orders.send(GuardLinkCommand::Tell(GuardRequest::SetDeathNotice(notice))).await);
     }
 
     /// Sets when no process of any step may be alive, on the clock that counts since the boot of the machine. The guard

@@ -180,7 +180,7 @@ impl SupervisedStep {
 
     /// Sends the signal that is due, SIGTERM or SIGKILL, to the process group.
     pub(super) fn enforce(&mut self, now: Time) {
-        let is_due = |charge: &Self| charge.due().is_some_and(|at| at <= now);
+        let is_due = |step: &Self| step.due().is_some_and(|at| at <= now);
         if self.signal_sent == StepSignal::None && is_due(self) {
             let deadline = self.deadline.expect("only a deadline is due before any order");
             self.ended_by.get_or_insert(StopInitiator::Deadline);

@@ -19,14 +19,14 @@ pub(super) fn offer(
 ) -> Result<PlainOfferBody, String> {
     let work =
         StepWork::parse(&grant.work).map_err(|error| format!("its work is not known: {error}"))?;
-    let handout = GrantedWork { work: &work, grant };
-    let scope = handout.scope();
+    let granted_work = GrantedWork { work: &work, grant };
+    let scope = granted_work.scope();
     let lease = grant.lease;
     let context = TraceContext::new(lease.run, None);
     let span = context.traceparent(lease.step, lease.attempt, grant.delivery);
     let mut env = vec![("TRACEPARENT".to_owned(), span.to_string())];
-    env.extend(handout.variables(&scope)?);
-    env.extend(handout.identity_variables(worker));
+    env.extend(granted_work.variables(&scope)?);
+    env.extend(granted_work.identity_variables(worker));
     Ok(PlainOfferBody {
         step_id: AsText(PlainStepId::of(lease)),
         run_id: AsText(lease.run),
@@ -36,7 +36,7 @@ pub(super) fn offer(
         fence: lease.fence.0,
         run: command(&work.action)?,
         env: env.into_iter().collect(),
-        dir: handout.dir(&scope)?,
+        dir: granted_work.dir(&scope)?,
         timeout_ms: grant.timeout.map(Span::as_millis),
         secrets: work.secrets,
         other_secrets: work.other_secrets,

@@ -54,7 +54,7 @@ pub(in crate::api) async fn register(
         incarnation: next_incarnation(&api, worker),
         labels: Labels::new(joining.capabilities),
         slots: joining.slots.unwrap_or(1),
-        home: WorkerLocality::Apart,
+        locality: WorkerLocality::Apart,
         scope: WorkerScope::AllRuns,
         // No guard supervises its steps: a repeated registration proves nothing.
         former: FormerIncarnationProof::Unknown,

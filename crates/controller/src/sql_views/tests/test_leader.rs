@@ -112,7 +112,7 @@ impl SqlViewTestLeader {
             incarnation,
             labels: Labels::new(["docker", "os=linux"]),
             slots,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -46,7 +46,7 @@ impl Engine {
         let mut lanes: Vec<LaneIx> = own.chain(self.runs[run_ix].lanes.iter().copied()).collect();
         lanes.sort_unstable();
         lanes.dedup();
-        self.board.remove_run(&lanes, run_ix, self.now);
+        self.queues.remove_run(&lanes, run_ix, self.now);
         for step in self.runs[run_ix].avoid.keys().copied().collect::<Vec<StepIx>>() {
             self.leave_own_lane(run_ix, step);
         }

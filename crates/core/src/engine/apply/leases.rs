@@ -27,7 +27,7 @@ impl Engine {
         let lane = self.dequeue(run_ix, step);
         let place = self.lane_position(run_ix, step, lane);
         let since = self.runs[run_ix].step(step).since;
-        let locks = self.board.acquire_locks(lane, (place, since), fence);
+        let locks = self.queues.acquire_locks(lane, (place, since), fence);
         self.leave_own_lane(run_ix, step);
         let lease_ix = self.leases.insert(Lease {
             fence,
@@ -37,7 +37,7 @@ impl Engine {
             delivery,
             worker,
             incarnation: self.workers[worker].incarnation,
-            home: self.workers[worker].home,
+            locality: self.workers[worker].locality,
             seq,
             term: self.term,
             since: self.now,
@@ -83,7 +83,7 @@ impl Engine {
         let lease = &self.leases[lease_ix];
         let run = &self.runs[lease.run];
         let lane = run.lane_of(run.plan.spec_index(lease.step)?)?;
-        Some(self.board.lanes[lane].key.per_worker.as_ref()?.kind.clone())
+        Some(self.queues.lanes[lane].key.per_worker.as_ref()?.kind.clone())
     }
 
     pub(super) fn apply_confirmed(&mut self, event: &Confirmed) -> Result<(), ApplyError> {
@@ -280,7 +280,7 @@ impl Engine {
         }
         if let Some(kind) = kind {
             worker.uncount_kind(&kind);
-            self.board.stirred = true;
+            self.queues.stirred = true;
         }
         if worker.open() <= worker.slots {
             self.ahead.remove(&lease.worker);
@@ -292,7 +292,7 @@ impl Engine {
         }
         let leaks = self.config.bugs.on(PlantedBug::LockLeakedOnCancel) && lease.stop.is_some();
         if let Some(locks) = lease.locks.as_deref().filter(|_| !leaks) {
-            self.board.release_locks(locks, lease.fence);
+            self.queues.release_locks(locks, lease.fence);
         }
         if self.runs[lease.run].is_halted() && self.runs[lease.run].leases.is_empty() {
             self.todo.push_back(DeferredWork::Interrupt(lease.run));

@@ -207,9 +207,9 @@ impl Engine {
         }
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
         let mut lane = run.lane_of(spec_ix).expect(BUILT);
-        let class = self.board.lanes[lane].key.class;
+        let class = self.queues.lanes[lane].key.class;
         if run.options.unplaceable != UnplaceablePolicy::Wait
-            && self.board.classes[class].workers == 0
+            && self.queues.classes[class].workers == 0
         {
             return self.settle_later(run_ix, step);
         }
@@ -217,17 +217,17 @@ impl Engine {
             run.avoid.get(&step).and_then(|avoid| self.worker_ids.get(&avoid.worker)).copied();
         if let Some(avoid) = avoid {
             let key = self.lane_key(run_ix, (spec_ix, Some(step)), Some(avoid));
-            lane = self.board.use_lane(key);
+            lane = self.queues.use_lane(key);
             self.runs[run_ix].avoid.get_mut(&step).expect("found just now").lane = Some(lane);
         }
         let place = self.lane_position(run_ix, step, lane);
         let since = self.runs[run_ix].step(step).since;
-        self.board.push(lane, place, QueuedStep { step, since });
+        self.queues.push(lane, place, QueuedStep { step, since });
         self.watch_lane(lane, since);
-        if self.runs[run_ix].options.parent.is_some() && self.board.lanes[lane].locks.is_some() {
+        if self.runs[run_ix].options.parent.is_some() && self.queues.lanes[lane].locks.is_some() {
             self.todo.push_back(DeferredWork::YieldToAncestor(run_ix, step));
         }
-        if self.board.lanes[lane].cancels_older() {
+        if self.queues.lanes[lane].cancels_older() {
             self.todo.push_back(DeferredWork::Supersede(run_ix, step));
         }
     }
@@ -239,8 +239,8 @@ impl Engine {
         let own = run.avoid.get(&step).and_then(|avoid| avoid.lane);
         let lane = own.or_else(|| run.lane_of(spec_ix)).expect(BUILT);
         let place = self.lane_position(run_ix, step, lane);
-        self.board.remove(lane, place, step, self.now);
-        let it = &self.board.lanes[lane];
+        self.queues.remove(lane, place, step, self.now);
+        let it = &self.queues.lanes[lane];
         let watched = it.locks.is_some() || self.preference_ends(it).is_some();
         if let Some((_, head)) = it.head().filter(|_| watched) {
             self.watch_lane(lane, head.since);
@@ -252,7 +252,7 @@ impl Engine {
     pub(in crate::engine) fn leave_own_lane(&mut self, run_ix: RunIx, step: StepIx) {
         let avoid = self.runs[run_ix].avoid.get_mut(&step);
         if let Some(lane) = avoid.and_then(|avoid| avoid.lane.take()) {
-            self.board.leave_lane(lane);
+            self.queues.leave_lane(lane);
         }
     }
 
@@ -272,8 +272,8 @@ impl Engine {
         let mut lanes = self.runs[run_ix].lanes.clone();
         lanes.sort_unstable();
         lanes.dedup();
-        lanes.retain(|lane| self.runs[run_ix].bars_start(self.board.lanes[*lane].key.condition()));
-        self.board.remove_run(&lanes, run_ix, self.now);
+        lanes.retain(|lane| self.runs[run_ix].bars_start(self.queues.lanes[*lane].key.condition()));
+        self.queues.remove_run(&lanes, run_ix, self.now);
         let queued = self.runs[run_ix].is_queued();
         for step in self.runs[run_ix].avoid.keys().copied().collect::<Vec<StepIx>>() {
             let run = &self.runs[run_ix];
@@ -322,14 +322,14 @@ impl Engine {
         // A planted bug; see `apply/leases.rs` for the real release.
         if self.config.bugs.on(PlantedBug::LockFreedEarly) {
             let (fence, locks) = (lease.fence, lease.locks.clone());
-            self.board.release_locks(locks.as_deref().unwrap_or(&[]), fence);
+            self.queues.release_locks(locks.as_deref().unwrap_or(&[]), fence);
         }
     }
 
     /// Sets a timer for the waits of a step that entered a lane at `since`.
     pub(in crate::engine) fn watch_lane(&mut self, lane_ix: LaneIx, since: Time) {
-        let lane = &self.board.lanes[lane_ix];
-        let class = &self.board.classes[lane.key.class];
+        let lane = &self.queues.lanes[lane_ix];
+        let class = &self.queues.classes[lane.key.class];
         let worker = (class.workers == 0)
             .then(|| self.class_wait_ends(class, since, lane.key.wait_for_worker));
         let lock = lane.locks.is_some().then(|| self.wait_ends(since, lane.key.wait_for_lock));
@@ -343,15 +343,15 @@ impl Engine {
             if let Some(set) = lane.timer {
                 self.timers.clear(set, EngineTimer::Lane(lane_ix));
             }
-            self.board.lanes[lane_ix].timer = Some(at);
+            self.queues.lanes[lane_ix].timer = Some(at);
             self.timers.set(at, EngineTimer::Lane(lane_ix));
         }
     }
 
     /// Restarts the waits of a class's lanes when no worker serves the class any more.
     pub(in crate::engine) fn watch_class(&mut self, class: ClassIx) {
-        for lane in self.board.classes[class].lanes.clone() {
-            if !self.board.lanes[lane].is_empty() {
+        for lane in self.queues.classes[class].lanes.clone() {
+            if !self.queues.lanes[lane].is_empty() {
                 self.watch_lane(lane, self.now);
             }
         }

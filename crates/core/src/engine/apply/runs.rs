@@ -55,7 +55,7 @@ impl Engine {
     /// Declares a run's locks and finds its lanes.
     pub(in crate::engine) fn enter_queues(&mut self, run_ix: RunIx) {
         let plan = self.runs[run_ix].plan.clone();
-        self.board.declare_locks(locks_of(&plan));
+        self.queues.declare_locks(locks_of(&plan));
         let mut steps: Vec<Option<StepIx>> = vec![None; plan.specs().len()];
         for node in plan.nodes() {
             if let Some(spec) = plan.spec_index(node) {
@@ -64,7 +64,7 @@ impl Engine {
         }
         for (spec, step) in (0..).zip(steps) {
             let key = self.lane_key(run_ix, (SpecIx(spec), step), None);
-            let lane = self.board.use_lane(key);
+            let lane = self.queues.use_lane(key);
             self.runs[run_ix].lanes.push(lane);
         }
     }
@@ -81,7 +81,7 @@ impl Engine {
         self.nested_runs.remove(&run_ix);
         let lanes = std::mem::take(&mut self.runs[run_ix].lanes);
         let gone: Vec<ClassIx> =
-            lanes.into_iter().filter_map(|lane| self.board.leave_lane(lane)).collect();
+            lanes.into_iter().filter_map(|lane| self.queues.leave_lane(lane)).collect();
         if let Some(last) = gone.iter().max() {
             // A thousand workers may serve thousands of classes each, so looking up a class must be cheap.
             let mut is_gone = vec![false; last.position() + 1];
@@ -94,7 +94,7 @@ impl Engine {
             }
         }
         let plan = self.runs[run_ix].plan.clone();
-        self.board.withdraw_locks(locks_of(&plan));
+        self.queues.withdraw_locks(locks_of(&plan));
     }
 
     pub(super) fn apply_run_cancelled(&mut self, event: &RunCancelled) -> Result<(), ApplyError> {
@@ -119,7 +119,7 @@ impl Engine {
         for lease in self.runs[run].leases.clone() {
             let it = &self.leases[lease];
             let (fence, locks) = (it.fence, it.locks.clone());
-            self.board.release_locks(locks.as_deref().unwrap_or(&[]), fence);
+            self.queues.release_locks(locks.as_deref().unwrap_or(&[]), fence);
         }
     }
 
@@ -198,13 +198,13 @@ impl Engine {
 
     pub(super) fn apply_lock_forced(&mut self, event: &LockForced) {
         let fence = event.fence;
-        let Some(lock) = self.board.lock_ids.get(&event.lock).copied() else {
+        let Some(lock) = self.queues.lock_ids.get(&event.lock).copied() else {
             return;
         };
-        self.board.locks[lock].release(fence);
+        self.queues.locks[lock].release(fence);
         if self.config.bugs.on(PlantedBug::ForcedReleaseFreesAll) {
-            for lock in self.board.locks.indices() {
-                self.board.locks[lock].release(fence);
+            for lock in self.queues.locks.indices() {
+                self.queues.locks[lock].release(fence);
             }
         }
         for lease in self.leases.indices() {
@@ -213,6 +213,6 @@ impl Engine {
                 lease.locks = Some(locks.iter().copied().filter(|other| *other != lock).collect());
             }
         }
-        self.board.refresh_locks(&[lock]);
+        self.queues.refresh_locks(&[lock]);
     }
 }

@@ -36,8 +36,8 @@ impl Engine {
             self.workers[worker].contact = self.now;
             // The worker shared the process of a former leader. From now on its leases end by time.
             let it = &mut self.workers[worker];
-            if it.home == WorkerLocality::SharedFate && own != Some(it.id) {
-                it.home = WorkerLocality::Apart;
+            if it.locality == WorkerLocality::SharedFate && own != Some(it.id) {
+                it.locality = WorkerLocality::Apart;
             }
             let id = self.workers[worker].id;
             if own != Some(id) && self.config.bugs.on(PlantedBug::TakeoverInterrupts) {
@@ -52,15 +52,16 @@ impl Engine {
     }
 
     pub(super) fn apply_worker_registered(&mut self, event: &WorkerRegistered) {
-        let WorkerRegistered { worker: id, name, incarnation, labels, slots, home, scope } = event;
-        self.met_others |= *home == WorkerLocality::Apart;
+        let WorkerRegistered { worker: id, name, incarnation, labels, slots, locality, scope } =
+            event;
+        self.met_others |= *locality == WorkerLocality::Apart;
         let worker = Worker {
             id: *id,
             name: name.clone(),
             incarnation: *incarnation,
             labels: labels.clone(),
             slots: *slots,
-            home: *home,
+            locality: *locality,
             scope: *scope,
             status: WorkerStatus::Online,
             drained: false,

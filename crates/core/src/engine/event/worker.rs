@@ -20,7 +20,7 @@ pub struct WorkerRegistered {
     /// The number of steps that the worker runs at a time.
     pub slots: u32,
     /// The place of the worker's process.
-    pub home: WorkerLocality,
+    pub locality: WorkerLocality,
     /// The runs whose steps the worker serves.
     pub scope: WorkerScope,
 }

@@ -62,7 +62,7 @@ impl Engine {
         }
         let ancestors = self.ancestors(run_ix);
         self.runs[run_ix].spec(step).locks.iter().find_map(|used| {
-            let lock = &self.board.locks[*self.board.lock_ids.get(&used.name)?];
+            let lock = &self.queues.locks[*self.queues.lock_ids.get(&used.name)?];
             let holder = self.only_ancestors_hold(lock, &ancestors)?;
             Some(StepSettlement::FailedAncestorLock { lock: used.name.clone(), holder })
         })

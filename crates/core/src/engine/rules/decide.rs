@@ -51,7 +51,7 @@ impl Engine {
     pub fn decide(&mut self, request: EngineRequest, now: Time, luck: u64) -> EngineDecision {
         self.now = self.now.max(now);
         self.deciding_run = request.run();
-        let looks = self.board.scans;
+        let looks = self.queues.scans;
         let mut out = DecisionDraft {
             events: Vec::new(),
             replies: Vec::new(),
@@ -63,7 +63,7 @@ impl Engine {
         let answer = self.answer(&mut out, request);
         self.run_deferred_work(&mut out);
         self.serve_parked(&mut out);
-        if !self.todo.is_empty() || self.board.stirred {
+        if !self.todo.is_empty() || self.queues.stirred {
             self.timers.set(self.now, EngineTimer::Unfinished);
         }
         EngineDecision { at: self.now, events: out.events, replies: out.replies, answer }
@@ -150,7 +150,7 @@ impl Engine {
 
     /// Returns whether a decision has visited as many lanes and classes as it may while exchanges wait.
     pub(in crate::engine) fn has_scanned_enough(&self, out: &DecisionDraft) -> bool {
-        self.board.scans.saturating_sub(out.scans_before) >= SCANS_MAX
+        self.queues.scans.saturating_sub(out.scans_before) >= SCANS_MAX
     }
 
     pub(in crate::engine) fn reply(
@@ -205,7 +205,9 @@ impl Engine {
     /// ended and their name is free: the store may have been copied to another node.
     fn leader_process_workers(&self) -> impl Iterator<Item = WorkerId> {
         let workers = self.worker_ids.values().map(|worker| &self.workers[*worker]);
-        workers.filter(|it| it.is_live() && it.home == WorkerLocality::SharedFate).map(|it| it.id)
+        workers
+            .filter(|it| it.is_live() && it.locality == WorkerLocality::SharedFate)
+            .map(|it| it.id)
     }
 
     fn drain(&mut self, out: &mut DecisionDraft, worker: WorkerId) -> Result<(), RequestDenial> {
@@ -240,7 +242,7 @@ impl Engine {
         lock: Box<str>,
         fence: Fence,
     ) -> Result<(), RequestDenial> {
-        let held = self.board.lock_ids.get(&lock).map(|lock| &self.board.locks[*lock].holders);
+        let held = self.queues.lock_ids.get(&lock).map(|lock| &self.queues.locks[*lock].holders);
         if !held.is_some_and(|holders| holders.contains(&fence)) {
             return Err(RequestDenial::LockNotHeld { lock, fence });
         }

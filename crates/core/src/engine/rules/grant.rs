@@ -68,7 +68,7 @@ impl Engine {
         let mut load = GrantLoad::of(std::mem::take(&mut body.grants));
         while self.grant_one(out, worker, &mut load, reach) {}
         body.grants = load.grants;
-        self.board.stirred |= self.is_full(out);
+        self.queues.stirred |= self.is_full(out);
     }
 
     /// Returns the number of further leases that a worker may get now.
@@ -148,7 +148,7 @@ impl Engine {
         let (lane, place, queued) = self.best_lane_for(worker)?;
         // If the best step cannot be leased ahead, the worker gets no other step ahead: otherwise a worker that is
         // never idle would never run the best step.
-        (has_free_slot || self.board.lanes[lane].key.ahead).then_some((place, queued))
+        (has_free_slot || self.queues.lanes[lane].key.ahead).then_some((place, queued))
     }
 
     /// Returns the head of the best open lane among the classes that the worker serves.
@@ -160,15 +160,15 @@ impl Engine {
             let Some((rank, lane)) = self.open_lane(worker, class, &mut looks) else {
                 continue;
             };
-            let scarcity = self.board.classes[class].workers;
+            let scarcity = self.queues.classes[class].workers;
             let key = (rank.bucket, rank.weight, scarcity, rank.order);
             if best.is_none_or(|(found, _)| key < found) {
                 best = Some((key, lane));
             }
         }
-        self.board.scans += looks as u64;
+        self.queues.scans += looks as u64;
         let (_, lane) = best?;
-        let (place, queued) = self.board.lanes[lane].head()?;
+        let (place, queued) = self.queues.lanes[lane].head()?;
         Some((lane, place, queued))
     }
 
@@ -179,7 +179,7 @@ impl Engine {
         class: ClassIx,
         looks: &mut usize,
     ) -> Option<(LaneRank, LaneIx)> {
-        let mut open = self.board.classes[class].open.iter().copied();
+        let mut open = self.queues.classes[class].open.iter().copied();
         open.find(|(_, lane)| {
             *looks += 1;
             self.lane_accepts(worker, *lane)
@@ -187,7 +187,7 @@ impl Engine {
     }
 
     fn lane_accepts(&self, worker: WorkerIx, lane: LaneIx) -> bool {
-        let lane = &self.board.lanes[lane];
+        let lane = &self.queues.lanes[lane];
         let limit = lane.key.per_worker.as_ref();
         if limit.is_some_and(|limit| self.workers[worker].is_at_limit(limit)) {
             return false;
@@ -200,7 +200,7 @@ impl Engine {
         }
         let waited =
             lane.head().is_some_and(|(_, head)| self.now.since(head.since) >= AVOID_WORKER_WAIT);
-        waited || self.board.classes[lane.key.class].workers < 2
+        waited || self.queues.classes[lane.key.class].workers < 2
     }
 
     pub(in crate::engine) fn grant_message(&self, lease: LeaseIx) -> LeaseGrant {
@@ -234,7 +234,7 @@ impl Engine {
                 self.answer_parked(out, worker, body);
             }
         }
-        if std::mem::take(&mut self.board.stirred) {
+        if std::mem::take(&mut self.queues.stirred) {
             self.serve_ready(out, &[GrantReach::Slots, GrantReach::Ahead]);
         }
     }
@@ -242,14 +242,14 @@ impl Engine {
     /// Fills the free slots of parked workers before any leases ahead: otherwise a lease that one worker releases for
     /// another would return to the first.
     pub(in crate::engine) fn serve_free_slots(&mut self, out: &mut DecisionDraft) {
-        if self.board.stirred {
+        if self.queues.stirred {
             self.serve_ready(out, &[GrantReach::Slots]);
         }
     }
 
     /// Distributes ready steps evenly over workers with a parked exchange, starting with the least loaded.
     fn serve_ready(&mut self, out: &mut DecisionDraft, reaches: &[GrantReach]) {
-        if !self.board.is_open() {
+        if !self.queues.is_open() {
             return;
         }
         let parked = self.parked.iter().filter(|worker| self.grant_room(**worker) > 0);
@@ -271,7 +271,7 @@ impl Engine {
                 );
             }
         }
-        self.board.stirred |= self.is_full(out);
+        self.queues.stirred |= self.is_full(out);
     }
 
     /// Grants each waiting worker one step per round, until no worker can get another.

@@ -20,13 +20,13 @@ impl Engine {
         {
             return true;
         }
-        let suitors = self.board.preferred_workers.get(&class).copied().unwrap_or_default();
+        let suitors = self.queues.preferred_workers.get(&class).copied().unwrap_or_default();
         suitors == 0 || self.preference_ends(lane).is_none_or(|at| at <= self.now)
     }
 
     /// Returns when any matching worker may get the first step of a lane with preferences.
     pub(in crate::engine) fn preference_ends(&self, lane: &ReadyLane) -> Option<Time> {
-        if self.board.classes[lane.key.class].placement().preferences.is_empty() {
+        if self.queues.classes[lane.key.class].placement().preferences.is_empty() {
             return None;
         }
         lane.head().map(|(_, head)| head.since + PREFERENCE_WAIT)
@@ -34,14 +34,14 @@ impl Engine {
 
     /// Returns the preferences of a class that a worker does not meet, in words.
     pub(crate) fn unmet_preferences(&self, worker: WorkerIx, class: ClassIx) -> Option<String> {
-        let placement = self.board.classes[class].placement();
+        let placement = self.queues.classes[class].placement();
         let unsuited = placement.unmet_preferences(&self.workers[worker].labels);
         let unsuited: Vec<String> = unsuited.map(ToString::to_string).collect();
         (!unsuited.is_empty()).then(|| unsuited.join(", "))
     }
 
     fn meets_preferences(&self, worker: WorkerIx, class: ClassIx) -> bool {
-        let placement = self.board.classes[class].placement();
+        let placement = self.queues.classes[class].placement();
         placement.unmet_preferences(&self.workers[worker].labels).next().is_none()
     }
 
@@ -52,16 +52,16 @@ impl Engine {
         class: ClassIx,
         by: i32,
     ) {
-        let placement = self.board.classes[class].placement();
+        let placement = self.queues.classes[class].placement();
         if !placement.preferences.is_empty() && self.meets_preferences(worker, class) {
-            let count = self.board.preferred_workers.entry(class).or_default();
+            let count = self.queues.preferred_workers.entry(class).or_default();
             *count = count.saturating_add_signed(by);
         }
     }
 
     /// Counts the workers that suit each class.
     pub(in crate::engine) fn recount_preferred_workers(&mut self) {
-        self.board.preferred_workers.clear();
+        self.queues.preferred_workers.clear();
         for worker in self.workers.indices() {
             for class in self.workers[worker].classes.clone() {
                 self.count_preferred_worker(worker, class, 1);

@@ -41,11 +41,19 @@ impl Engine {
         }
         let (id, spooled) = (register.worker, std::mem::take(&mut register.spooled));
         if known.is_none_or(|worker| register.incarnation > self.workers[worker].incarnation) {
-            let home = self.accepted_locality(&register);
+            let locality = self.accepted_locality(&register);
             let RegisterRequest { worker, name, incarnation, labels, slots, scope, .. } = register;
             self.emit(
                 out,
-                event::WorkerRegistered { worker, name, incarnation, labels, slots, home, scope },
+                event::WorkerRegistered {
+                    worker,
+                    name,
+                    incarnation,
+                    labels,
+                    slots,
+                    locality,
+                    scope,
+                },
             );
         }
         if known.is_none() {
@@ -58,9 +66,9 @@ impl Engine {
     /// Returns the place of a worker's process, as far as the engine believes the registration. Only the leader's own
     /// worker can share its process.
     fn accepted_locality(&self, register: &RegisterRequest) -> WorkerLocality {
-        match register.home {
-            WorkerLocality::SharedFate if self.own == Some(register.worker) => register.home,
-            WorkerLocality::SameHost if self.config.same_host_workers => register.home,
+        match register.locality {
+            WorkerLocality::SharedFate if self.own == Some(register.worker) => register.locality,
+            WorkerLocality::SameHost if self.config.same_host_workers => register.locality,
             WorkerLocality::SharedFate | WorkerLocality::SameHost | WorkerLocality::Apart => {
                 WorkerLocality::Apart
             }

@@ -170,9 +170,9 @@ impl Engine {
         let (by, order) = (run.id, run.order);
         let yields =
             run.spec(step).locks.iter().filter(|lock| lock.order == LockOrder::CancelOlder);
-        let locks: Vec<LockIx> = yields.map(|lock| self.board.lock_ids[&lock.name]).collect();
+        let locks: Vec<LockIx> = yields.map(|lock| self.queues.lock_ids[&lock.name]).collect();
         for lock in locks {
-            self.board.scans += (self.board.locks[lock].lanes.len() + self.leases.len()) as u64;
+            self.queues.scans += (self.queues.locks[lock].lanes.len() + self.leases.len()) as u64;
             if let Some(newer) = self.newer_run_at_lock(lock, order) {
                 return self.emit_settled(
                     out,
@@ -192,7 +192,7 @@ impl Engine {
 
     /// Returns a newer run that has a step at the lock, waiting or holding it, and supersedes older runs.
     fn newer_run_at_lock(&self, lock: LockIx, order: u64) -> Option<RunId> {
-        let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
+        let lanes = self.queues.locks[lock].lanes.iter().map(|lane| &self.queues.lanes[*lane]);
         // In a lane that supersedes older runs, the newest run comes first.
         let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).filter_map(ReadyLane::head);
         let waiting = waiting.map(|(place, _)| place.run);
@@ -207,7 +207,7 @@ impl Engine {
     /// Returns whether a lease that holds the lock may be ended for a newer run.
     fn is_superseded_holder(&self, lease: &Lease, lock: LockIx) -> bool {
         let holds = lease.locks.as_deref().is_some_and(|locks| locks.contains(&lock));
-        let name = &self.board.locks[lock].name;
+        let name = &self.queues.locks[lock].name;
         let mut uses = self.runs[lease.run].spec(lease.step).locks.iter();
         holds && uses.any(|used| used.name == *name && used.order == LockOrder::CancelOlder)
     }
@@ -220,10 +220,10 @@ impl Engine {
         by: RunId,
         order: u64,
     ) -> bool {
-        let lanes = self.board.locks[lock].lanes.iter().map(|lane| &self.board.lanes[*lane]);
+        let lanes = self.queues.locks[lock].lanes.iter().map(|lane| &self.queues.lanes[*lane]);
         let lanes = lanes.filter(|lane| lane.cancels_older_at(lock));
         let aged: Vec<(RunIx, StepIx)> = lanes.flat_map(|lane| lane.older_than(order)).collect();
-        self.board.scans += aged.len() as u64;
+        self.queues.scans += aged.len() as u64;
         for (run, step) in aged {
             if self.is_full(out) {
                 return false;

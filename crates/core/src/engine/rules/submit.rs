@@ -98,23 +98,23 @@ impl Engine {
         plan: &Plan,
         owner: Option<RunOwner>,
     ) -> Option<RequestDenial> {
-        let (active, more) = (self.board.lock_uses, plan.lock_uses());
+        let (active, more) = (self.queues.lock_uses, plan.lock_uses());
         let max = self.config.lock_uses_max;
         if active + more > max {
             return Some(RequestDenial::TooManyLockUses { active, more, max });
         }
-        let known = &self.board.class_ids;
+        let known = &self.queues.class_ids;
         let key = |placement: &Placement| ClassKey::new(placement, owner);
         let fresh = plan.placements().into_iter().filter(|it| !known.contains_key(&key(it)));
         let more = fresh.map(Placement::demand_count).sum();
-        let (active, max) = (self.board.demands, self.config.demands_max);
+        let (active, max) = (self.queues.demands, self.config.demands_max);
         (active + more > max).then_some(RequestDenial::TooManyDemands { active, more, max })
     }
 
     pub(super) fn warnings(&self, run: RunId) -> Vec<SubmitWarning> {
         let run = &self.runs[self.run_ids[&run]];
         let slots = locks_of(&run.plan).filter_map(|(name, declared)| {
-            let lock = &self.board.locks[self.board.lock_ids[name]];
+            let lock = &self.queues.locks[self.queues.lock_ids[name]];
             let effective = lock.slots();
             lock.has_conflicting_slots().then(|| SubmitWarning::LockSlotsDiffer {
                 lock: name.into(),
@@ -138,8 +138,8 @@ impl Engine {
         let mut first = BTreeMap::new();
         for node in run.plan.nodes() {
             let Some(spec) = run.plan.spec_index(node) else { continue };
-            let class = self.board.lanes[run.lanes[spec.0 as usize]].key.class;
-            if self.board.classes[class].workers == 0 {
+            let class = self.queues.lanes[run.lanes[spec.0 as usize]].key.class;
+            if self.queues.classes[class].workers == 0 {
                 first.entry(class).or_insert(node);
             }
         }
@@ -148,7 +148,7 @@ impl Engine {
 
     /// Returns a warning that names what is missing for a class of the run's steps.
     fn no_worker_yet(&self, run: &Run, class: ClassIx, step: StepIx) -> SubmitWarning {
-        let placement = self.board.classes[class].placement();
+        let placement = self.queues.classes[class].placement();
         SubmitWarning::NoWorkerYet {
             lacking: self.missing_demands(class),
             step: run.plan.name(step).into(),
@@ -158,7 +158,7 @@ impl Engine {
 
     /// Returns the requirements that no online worker meets, or those that the closest worker lacks.
     fn missing_demands(&self, class: ClassIx) -> String {
-        let placement = self.board.classes[class].placement();
+        let placement = self.queues.classes[class].placement();
         let online =
             self.workers.iter().map(|(_, it)| it).filter(|it| it.status == WorkerStatus::Online);
         let online: Vec<&Worker> = online.collect();

@@ -43,7 +43,7 @@ impl Engine {
             }
             behind = Some(holder);
         }
-        self.board.scans += looks as u64;
+        self.queues.scans += looks as u64;
     }
 
     /// Requests the newest leases that the holder has beyond its slots. Leases requested before count too.
@@ -91,7 +91,7 @@ impl Engine {
         }
         let run = &self.runs[lease.run];
         let lane = run.plan.spec_index(lease.step).and_then(|spec| run.lane_of(spec));
-        let is_served = |lane: LaneIx| serves.contains(&self.board.lanes[lane].key.class);
+        let is_served = |lane: LaneIx| serves.contains(&self.queues.lanes[lane].key.class);
         lane.is_some_and(is_served) && run.spec(lease.step).may_lease_ahead()
     }
 

@@ -20,7 +20,7 @@ impl Engine {
             };
             self.deciding_run = self.run_of(timer);
             match timer {
-                EngineTimer::Unfinished | EngineTimer::Embargo => self.board.stirred = true,
+                EngineTimer::Unfinished | EngineTimer::Embargo => self.queues.stirred = true,
                 EngineTimer::Contact(worker) => self.judge_silent_worker(out, worker),
                 EngineTimer::Parked(worker) => self.parked_exchange_due(out, worker),
                 EngineTimer::Retry(run, step) => self.backoff_over(out, run, step),
@@ -222,29 +222,29 @@ impl Engine {
     /// Handles a lane with steps that have waited long. Locks are reserved for its first step. Steps fail that no
     /// worker could run, or that did not get their locks.
     fn lane_wait_ended(&mut self, out: &mut DecisionDraft, lane: LaneIx) {
-        if self.board.lanes.get(lane).is_none_or(|it| it.timer.is_none_or(|at| at > self.now)) {
+        if self.queues.lanes.get(lane).is_none_or(|it| it.timer.is_none_or(|at| at > self.now)) {
             return;
         }
-        self.board.lanes[lane].timer = None;
-        self.board.stirred |= self.preference_ends(&self.board.lanes[lane]).is_some();
-        self.board.head_changed(lane, self.now);
+        self.queues.lanes[lane].timer = None;
+        self.queues.stirred |= self.preference_ends(&self.queues.lanes[lane]).is_some();
+        self.queues.head_changed(lane, self.now);
         while let Some((place, queued, settled)) = self.first_overdue(lane) {
             if self.is_full(out) {
                 return self.watch_lane(lane, queued.since);
             }
             self.emit_settled(out, place.run, queued.step, settled);
-            if self.board.lanes.get(lane).is_none() {
+            if self.queues.lanes.get(lane).is_none() {
                 return;
             }
         }
-        if let Some(oldest) = self.board.lanes[lane].fronts().map(|(_, queued)| queued.since).min()
+        if let Some(oldest) = self.queues.lanes[lane].fronts().map(|(_, queued)| queued.since).min()
         {
             self.watch_lane(lane, oldest);
         }
     }
 
     fn first_overdue(&self, lane: LaneIx) -> Option<(LanePosition, QueuedStep, StepSettlement)> {
-        let mut fronts = self.board.lanes[lane].fronts();
+        let mut fronts = self.queues.lanes[lane].fronts();
         fronts.find_map(|(place, queued)| {
             let settled = self.waited_too_long(lane, (place, queued))?;
             Some((place, queued, settled))
@@ -256,15 +256,15 @@ impl Engine {
         lane_ix: LaneIx,
         (place, queued): (LanePosition, QueuedStep),
     ) -> Option<StepSettlement> {
-        let lane = &self.board.lanes[lane_ix];
-        let class = &self.board.classes[lane.key.class];
+        let lane = &self.queues.lanes[lane_ix];
+        let class = &self.queues.classes[lane.key.class];
         let waits = (queued.since, lane.key.wait_for_worker);
         let unserved =
             (class.workers == 0).then(|| self.unplaceable_after_wait(place.run, class, waits));
         if let Some(settled) = unserved.flatten() {
             return Some(settled);
         }
-        let locked_out = lane.locks.is_some() && !self.board.can_acquire_locks(lane_ix);
+        let locked_out = lane.locks.is_some() && !self.queues.can_acquire_locks(lane_ix);
         // An embargo is not a wait for another holder: its time does not count against the step.
         let since = queued.since.max(self.embargo.until);
         let ends = self.wait_ends(since, lane.key.wait_for_lock);

@@ -30,7 +30,7 @@ impl Engine {
         self.no_more_workers.retain(|run, _| known.contains_key(run));
         self.no_more_workers.insert(run, unplaceable);
         for lane in self.runs[run_ix].lanes.clone() {
-            if !self.board.lanes[lane].is_empty() {
+            if !self.queues.lanes[lane].is_empty() {
                 self.watch_lane(lane, self.now);
             }
         }

@@ -72,7 +72,7 @@ pub struct Engine {
     pub(crate) workers: Slab<WorkerIx, Worker>,
     pub(crate) worker_ids: BTreeMap<WorkerId, WorkerIx>,
     pub(crate) leases: Slab<LeaseIx, Lease>,
-    pub(crate) board: ReadyQueues,
+    pub(crate) queues: ReadyQueues,
     pub(crate) timers: TimerQueue,
     /// Decisions that events require and that have not been made, oldest first.
     pub(crate) todo: VecDeque<DeferredWork>,
@@ -194,7 +194,7 @@ impl Engine {
             workers: Slab::default(),
             worker_ids: BTreeMap::new(),
             leases: Slab::default(),
-            board: ReadyQueues { bugs: config.bugs, ..ReadyQueues::default() },
+            queues: ReadyQueues { bugs: config.bugs, ..ReadyQueues::default() },
             timers: TimerQueue::default(),
             todo: VecDeque::new(),
             ahead: BTreeSet::new(),
@@ -236,9 +236,9 @@ impl Engine {
     #[must_use]
     pub fn with_config(mut self, config: EngineConfig) -> Self {
         self.config = config;
-        self.board.bugs = config.bugs;
+        self.queues.bugs = config.bugs;
         self.recount_preferred_workers();
-        self.board.recount();
+        self.queues.recount();
         self.plan_bytes = self.runs.iter().map(|(_, run)| run.plan.bytes()).sum();
         self
     }
@@ -289,8 +289,8 @@ impl Engine {
             nodes: self.nodes,
             workers: self.workers.len(),
             leases: self.leases.len(),
-            ready: self.board.lanes.iter().map(|(_, lane)| lane.len()).sum(),
-            locks: self.board.locks.len(),
+            ready: self.queues.lanes.iter().map(|(_, lane)| lane.len()).sum(),
+            locks: self.queues.locks.len(),
         }
     }
 
@@ -336,12 +336,12 @@ impl Engine {
     ) -> LaneKey {
         let spec = self.runs[run_ix].plan.spec_at(spec_ix).clone();
         let key = ClassKey::new(&spec.placement, self.runs[run_ix].options.owner);
-        let (class, fresh) = self.board.class(key, self.now);
+        let (class, fresh) = self.queues.class(key, self.now);
         if fresh {
             self.assign_workers_to_class(class);
         }
         let locks =
-            spec.locks.iter().map(|lock| (self.board.lock(&lock.name), lock.order)).collect();
+            spec.locks.iter().map(|lock| (self.queues.lock(&lock.name), lock.order)).collect();
         LaneKey {
             class,
             locks,
@@ -380,12 +380,12 @@ impl Engine {
             weight: std::cmp::Reverse(run.plan.critical_path_length(step)),
             order: run.order,
         };
-        self.board.lanes[lane].place(rank, run_ix)
+        self.queues.lanes[lane].place(rank, run_ix)
     }
 
     /// Finds the workers of a new class and counts them.
     fn assign_workers_to_class(&mut self, class: ClassIx) {
-        let prefers = !self.board.classes[class].placement().preferences.is_empty();
+        let prefers = !self.queues.classes[class].placement().preferences.is_empty();
         let mut serving = 0;
         for worker in self.workers.indices() {
             if self.may_serve(worker, class) {
@@ -396,16 +396,16 @@ impl Engine {
                 }
             }
         }
-        self.board.classes[class].workers = serving;
+        self.queues.classes[class].workers = serving;
         if serving > 0 {
-            self.board.workers_changed(class);
+            self.queues.workers_changed(class);
         }
     }
 
     fn may_serve(&self, worker: WorkerIx, class: ClassIx) -> bool {
         let it = &self.workers[worker];
         it.status == WorkerStatus::Online
-            && self.board.classes[class].placement().accepts(self.placement_facts(it, class))
+            && self.queues.classes[class].placement().accepts(self.placement_facts(it, class))
     }
 
     /// Returns the facts of a worker for the placement of a class.
@@ -424,7 +424,7 @@ impl Engine {
     }
 
     fn owner_relation(&self, worker: &Worker, class: ClassIx) -> OwnerRelation {
-        let relation = self.board.classes[class].key.relation(worker.id);
+        let relation = self.queues.classes[class].key.relation(worker.id);
         let ignored = self.config.bugs.on(PlantedBug::OwnerIgnored);
         if ignored && relation == OwnerRelation::KeptByOther {
             return OwnerRelation::IsOwner;
@@ -436,20 +436,20 @@ impl Engine {
     pub(crate) fn join_classes(&mut self, worker: WorkerIx) {
         self.leave_classes(worker);
         if self.workers[worker].status == WorkerStatus::Online {
-            for class in self.board.classes.indices() {
+            for class in self.queues.classes.indices() {
                 self.join_class(worker, class);
             }
         }
-        self.board.stirred = true;
+        self.queues.stirred = true;
     }
 
     fn join_class(&mut self, worker: WorkerIx, class: ClassIx) {
         if self.may_serve(worker, class) {
-            self.board.classes[class].workers += 1;
+            self.queues.classes[class].workers += 1;
             self.workers[worker].classes.push(class);
             self.count_preferred_worker(worker, class, 1);
-            if self.board.classes[class].workers == 1 {
-                self.board.workers_changed(class);
+            if self.queues.classes[class].workers == 1 {
+                self.queues.workers_changed(class);
             }
         }
     }
@@ -457,12 +457,12 @@ impl Engine {
     /// Removes a worker from every class.
     pub(crate) fn leave_classes(&mut self, worker: WorkerIx) {
         for class in std::mem::take(&mut self.workers[worker].classes) {
-            self.board.classes[class].workers -= 1;
+            self.queues.classes[class].workers -= 1;
             self.count_preferred_worker(worker, class, -1);
-            if self.board.classes[class].workers == 0 {
-                self.board.classes[class].empty_since = self.now;
+            if self.queues.classes[class].workers == 0 {
+                self.queues.classes[class].empty_since = self.now;
                 self.watch_class(class);
-                self.board.workers_changed(class);
+                self.queues.workers_changed(class);
             }
         }
     }

@@ -138,14 +138,14 @@ impl Engine {
                     queued: crate::engine::queue::lane::QueuedStep| {
             place.run == run_ix && queued.step == step
         };
-        self.board
+        self.queues
             .lanes
             .iter()
             .any(|(_, lane)| lane.iter().any(|(place, queued)| here(place, queued)))
     }
 
     fn check_worker(&self, found: &mut InvariantViolations, worker_ix: WorkerIx, worker: &Worker) {
-        let serving = |at: &ClassIx| self.board.classes.get(*at).is_some();
+        let serving = |at: &ClassIx| self.queues.classes.get(*at).is_some();
         found.check(worker.classes.iter().all(serving), "I7 placement", || {
             format!("{}: stale class", worker.name)
         });
@@ -200,16 +200,16 @@ impl Engine {
             let listed = at_worker == Some(&lease_ix) && at_run == Some(&lease_ix);
             found.check(listed, "I14 conservation", || format!("{fence} is not listed"));
             for lock in lease.locks.iter().flat_map(|locks| locks.iter()) {
-                let held = self.board.locks[*lock].holders.contains(&fence);
+                let held = self.queues.locks[*lock].holders.contains(&fence);
                 found.check(held, "I6 caps", || {
-                    format!("{fence} lost {}", self.board.locks[*lock].name)
+                    format!("{fence} lost {}", self.queues.locks[*lock].name)
                 });
             }
         }
     }
 
     fn check_locks(&self, found: &mut InvariantViolations) {
-        for (lock_ix, lock) in self.board.locks.iter() {
+        for (lock_ix, lock) in self.queues.locks.iter() {
             for holder in &lock.holders {
                 let holds = self.leases.iter().any(|(_, lease)| {
                     lease.fence == *holder
@@ -241,7 +241,7 @@ impl Engine {
     }
 
     fn check_board(&self, found: &mut InvariantViolations) {
-        for (class_ix, class) in self.board.classes.iter() {
+        for (class_ix, class) in self.queues.classes.iter() {
             let serving = self
                 .workers
                 .iter()
@@ -256,7 +256,7 @@ impl Engine {
             });
             for (rank, lane) in &class.open {
                 let head = self
-                    .board
+                    .queues
                     .lanes
                     .get(*lane)
                     .and_then(crate::engine::queue::lane::ReadyLane::head)
@@ -266,7 +266,7 @@ impl Engine {
                 });
             }
         }
-        for detail in self.board.stale_claims() {
+        for detail in self.queues.stale_claims() {
             found.check(false, "I6 caps", || detail);
         }
         let unfinished =

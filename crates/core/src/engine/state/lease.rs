@@ -22,7 +22,7 @@ pub(crate) struct Lease {
     pub(crate) incarnation: Incarnation,
     /// The place of that incarnation. On the leader's host it relies on its guard: the lease does not end by time, also
     /// when the incarnation is no longer the current one.
-    pub(crate) home: WorkerLocality,
+    pub(crate) locality: WorkerLocality,
     /// The exchange that the grant answered.
     pub(crate) seq: Seq,
     /// The term that granted or last confirmed it.
@@ -61,7 +61,7 @@ impl Lease {
     /// Returns when the lease ends unless it is renewed; `contact` is the last contact of its worker with this leader.
     /// `None` if it does not end by time.
     pub(crate) fn expires(&self, contact: Time) -> Option<Time> {
-        if self.home == WorkerLocality::SameHost {
+        if self.locality == WorkerLocality::SameHost {
             return None;
         }
         let end = self.led_since.unwrap_or_else(|| self.since.max(contact)) + self.ttl;

@@ -49,7 +49,7 @@ pub(crate) struct Worker {
     pub(crate) incarnation: Incarnation,
     pub(crate) labels: Labels,
     pub(crate) slots: u32,
-    pub(crate) home: WorkerLocality,
+    pub(crate) locality: WorkerLocality,
     pub(crate) scope: WorkerScope,
     pub(crate) status: WorkerStatus,
     /// Whether the worker is drained: it gets no more leases.
@@ -84,7 +84,7 @@ pub(crate) struct Worker {
 impl Worker {
     /// Returns whether the worker's leases end by time.
     pub(crate) const fn leases_expire(&self) -> bool {
-        self.home.leases_expire()
+        self.locality.leases_expire()
     }
 
     pub(crate) fn is_live(&self) -> bool {

@@ -149,8 +149,8 @@ impl MaintenanceModel {
         }
         let head = records.len() as u64;
         let upto = part.map_or(head, |part| head.min(node.learnt + part));
-        let news = records.iter().take(index(upto)).skip(index(node.learnt));
-        for (position, record) in (node.learnt + 1..).zip(news) {
+        let fresh = records.iter().take(index(upto)).skip(index(node.learnt));
+        for (position, record) in (node.learnt + 1..).zip(fresh) {
             machine.learn(position, record.at, &record.event);
         }
         node.learnt = upto;

@@ -133,10 +133,11 @@ impl SimWitness {
     }
 
     fn registered(&mut self, event: &event::WorkerRegistered, marks: &mut CoverageMarks) {
-        let event::WorkerRegistered { worker, incarnation, labels, slots, scope, home, .. } = event;
+        let event::WorkerRegistered { worker, incarnation, labels, slots, scope, locality, .. } =
+            event;
         let (incarnation, labels) = (*incarnation, labels.clone());
-        let (scope, home) = (*scope, *home);
-        let book = WitnessWorker { incarnation, labels, slots: *slots, scope, home };
+        let (scope, locality) = (*scope, *locality);
+        let book = WitnessWorker { incarnation, labels, slots: *slots, scope, locality };
         if self.workers.insert(*worker, book).is_some() {
             marks.hit("restarted worker took over");
         }
@@ -231,8 +232,8 @@ impl SimWitness {
     fn leases_end_in_time(&self, at: Time) -> Result<(), BrokenRule> {
         for fence in &self.live {
             let lease = &self.leases[fence];
-            let home = self.workers.get(&lease.worker).map(|worker| worker.home);
-            let Some(led) = lease.led_since.filter(|_| home != Some(WorkerLocality::SameHost))
+            let locality = self.workers.get(&lease.worker).map(|worker| worker.locality);
+            let Some(led) = lease.led_since.filter(|_| locality != Some(WorkerLocality::SameHost))
             else {
                 continue;
             };

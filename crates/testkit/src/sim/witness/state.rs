@@ -81,7 +81,7 @@ pub(super) struct WitnessWorker {
     pub(super) labels: Labels,
     pub(super) slots: u32,
     pub(super) scope: WorkerScope,
-    pub(super) home: WorkerLocality,
+    pub(super) locality: WorkerLocality,
 }
 
 pub(super) struct WitnessLease {

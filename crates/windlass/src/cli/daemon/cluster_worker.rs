@@ -107,7 +107,7 @@ impl ClusterWorkerSetup<'_> {
             death_notice: Some((self.death_notice)(&membership, incarnation.0)),
             ends_calls: true,
             logs: Arc::new(logs.clone()),
-            depot: Arc::new(ValueStore::new(self.output)),
+            value_store: Arc::new(ValueStore::new(self.output)),
             link: Arc::clone(&self.link),
             traces: TracePropagation::Own(None),
         })?;

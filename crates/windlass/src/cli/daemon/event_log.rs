@@ -57,14 +57,14 @@ impl EventLogger {
         let from = self.begin();
         let mut follower = self.views.follow(&self.journal, from);
         loop {
-            let news = tokio::select! {
+            let followed = tokio::select! {
                 () = shutdown.wait() => return,
-                news = follower.next_retrying() => news,
+                followed = follower.next_retrying() => followed,
             };
-            for recorded in news.iter() {
+            for recorded in followed.iter() {
                 self.tell(recorded.at, &recorded.event);
             }
-            if news.pruned().is_some() {
+            if followed.pruned().is_some() {
                 follower.skip_to(self.begin());
             }
         }

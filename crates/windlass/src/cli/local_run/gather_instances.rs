@@ -63,7 +63,7 @@ pub(super) async fn gather(
                 }
                 return Ok(GatherOutcome::Ready(Some(mailbox_server)));
             }
-            news = mailbox_server.next() => match news {
+            event = mailbox_server.next() => match event {
                 InstanceMailboxEvent::Unread(why) => {
                     warn(order, &why.to_string());
                     continue;

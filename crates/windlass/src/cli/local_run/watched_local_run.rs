@@ -21,7 +21,7 @@ use crate::cli::ci_instances::{InstanceMailboxEvent, InstanceMailboxServer};
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::run_source::RunEventsPage;
-use crate::cli::run_watch::{EndRequestReaction, EndedAttempt, OutputSink, RunNews, WatchedRun};
+use crate::cli::run_watch::{EndRequestReaction, EndedAttempt, OutputSink, RunUpdate, WatchedRun};
 use crate::cli::step_summaries::{StepSummaries, summaries_by_step};
 use crate::embedded::{
     EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, RunEventReader, Stores,
@@ -137,7 +137,7 @@ impl WatchedRun for LocalRun<'_> {
         tokio::select! {
             biased;
             // Before events and output, which may be endless.
-            news = next_mailbox_event(&mut self.mailbox_server) => LocalRunWakeup::Mailbox(news),
+            event = next_mailbox_event(&mut self.mailbox_server) => LocalRunWakeup::Mailbox(event),
             failed = self.node.wait_for_failure() => LocalRunWakeup::Failed(failed),
             () = self.events.wait() => LocalRunWakeup::Events,
             Some(printed) = self.printed.recv() => LocalRunWakeup::Printed(printed),
@@ -146,18 +146,20 @@ impl WatchedRun for LocalRun<'_> {
         }
     }
 
-    async fn read(&mut self, wakeup: LocalRunWakeup) -> Result<RunNews, CliError> {
+    async fn read(&mut self, wakeup: LocalRunWakeup) -> Result<RunUpdate, CliError> {
         match wakeup {
-            LocalRunWakeup::Events => Ok(RunNews::Events(self.events.read().await?)),
-            LocalRunWakeup::Printed(EchoedChunk { log, bytes }) => Ok(RunNews::Output(log, bytes)),
-            LocalRunWakeup::PastDurations(durations) => Ok(RunNews::PastDurations(durations)),
+            LocalRunWakeup::Events => Ok(RunUpdate::Events(self.events.read().await?)),
+            LocalRunWakeup::Printed(EchoedChunk { log, bytes }) => {
+                Ok(RunUpdate::Output(log, bytes))
+            }
+            LocalRunWakeup::PastDurations(durations) => Ok(RunUpdate::PastDurations(durations)),
             LocalRunWakeup::Failed(error) => Err(self.failed(error).await),
             LocalRunWakeup::Mailbox(InstanceMailboxEvent::Cancel(level)) => {
                 self.cancel(level);
-                Ok(RunNews::Nothing)
+                Ok(RunUpdate::Nothing)
             }
             LocalRunWakeup::Mailbox(InstanceMailboxEvent::Unread(why)) => {
-                Ok(RunNews::Message(format!("warning: {why}")))
+                Ok(RunUpdate::Message(format!("warning: {why}")))
             }
             LocalRunWakeup::Mailbox(InstanceMailboxEvent::Failed(error)) => {
                 Err(self.with_resume_hint(error))

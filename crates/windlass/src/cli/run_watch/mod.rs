@@ -28,4 +28,4 @@ pub(crate) use finished_run::exit_code;
 pub(crate) use interrupts::InterruptListener;
 pub(crate) use remote_run::RemoteWatch;
 pub(crate) use watch_loop::{RunReportOptions, RunWatch, WatchOutcome, WatchOutput};
-pub(crate) use watched_run::{EndRequestReaction, EndedAttempt, OutputSink, RunNews, WatchedRun};
+pub(crate) use watched_run::{EndRequestReaction, EndedAttempt, OutputSink, RunUpdate, WatchedRun};

@@ -13,7 +13,7 @@ use super::event_feed::{RemoteFeedEvent, feed};
 use super::interrupts::InterruptListener;
 use super::log_followers::{FollowedLogChunk, LogFollowers};
 use super::watch_loop::{RunReportOptions, RunWatch, WatchOutcome, WatchOutput};
-use super::watched_run::{EndRequestReaction, EndedAttempt, OutputSink, RunNews, WatchedRun};
+use super::watched_run::{EndRequestReaction, EndedAttempt, OutputSink, RunUpdate, WatchedRun};
 use crate::cli::error::CliError;
 use crate::cli::output::{CommandHints, OutputMode, ScreenOptions, TerminalCaps};
 use crate::cli::run_source::{KnownRun, RunSource, tail};
@@ -97,23 +97,23 @@ impl WatchedRun for RemoteRun {
     async fn wait(&mut self) -> RemoteRunWakeup {
         tokio::select! {
             biased;
-            Some(news) = self.feed.recv() => RemoteRunWakeup::Feed(news),
+            Some(event) = self.feed.recv() => RemoteRunWakeup::Feed(event),
             chunk = self.log_followers.next() => RemoteRunWakeup::Output(chunk),
         }
     }
 
-    async fn read(&mut self, wakeup: RemoteRunWakeup) -> Result<RunNews, CliError> {
+    async fn read(&mut self, wakeup: RemoteRunWakeup) -> Result<RunUpdate, CliError> {
         match wakeup {
-            RemoteRunWakeup::Feed(RemoteFeedEvent::Page(page)) => Ok(RunNews::Events(page)),
+            RemoteRunWakeup::Feed(RemoteFeedEvent::Page(page)) => Ok(RunUpdate::Events(page)),
             RemoteRunWakeup::Feed(RemoteFeedEvent::Unreachable) => {
-                Ok(RunNews::Message("the controller does not answer; waiting for it".to_owned()))
+                Ok(RunUpdate::Message("the controller does not answer; waiting for it".to_owned()))
             }
             RemoteRunWakeup::Feed(RemoteFeedEvent::ReachableAgain) => {
-                Ok(RunNews::Message("the controller answers again".to_owned()))
+                Ok(RunUpdate::Message("the controller answers again".to_owned()))
             }
             RemoteRunWakeup::Feed(RemoteFeedEvent::Failed(error)) => Err(error),
             RemoteRunWakeup::Output(FollowedLogChunk { log, bytes, .. }) => {
-                Ok(RunNews::Output(log, bytes))
+                Ok(RunUpdate::Output(log, bytes))
             }
         }
     }

@@ -17,7 +17,7 @@ use windlass_store::logs::LogId;
 
 use super::finished_run::FinishedRunReport;
 use super::interrupts::{InterruptListener, UserRequest};
-use super::watched_run::{EndRequestReaction, EndedAttempt, RunNews, WatchedRun};
+use super::watched_run::{EndRequestReaction, EndedAttempt, RunUpdate, WatchedRun};
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::cli::output::{
@@ -130,8 +130,8 @@ impl<R: WatchedRun> RunWatch<R> {
             };
             match event {
                 WatchLoopEvent::Run(wakeup) => {
-                    let news = self.run.read(wakeup).await?;
-                    self.show_news(news).await?;
+                    let update = self.run.read(wakeup).await?;
+                    self.show_update(update).await?;
                 }
                 WatchLoopEvent::User(UserRequest::EndRun) => {
                     end_requests += 1;
@@ -203,13 +203,13 @@ impl<R: WatchedRun> RunWatch<R> {
         self.draw();
     }
 
-    async fn show_news(&mut self, news: RunNews) -> Result<(), CliError> {
-        match news {
-            RunNews::Events(page) => self.apply_page(page).await?,
-            RunNews::Output(log, bytes) => self.screen.feed_output(system_now(), log, &bytes),
-            RunNews::Message(text) => self.screen.insert(&text),
-            RunNews::PastDurations(durations) => self.screen.set_past_durations(&durations),
-            RunNews::Nothing => {}
+    async fn show_update(&mut self, update: RunUpdate) -> Result<(), CliError> {
+        match update {
+            RunUpdate::Events(page) => self.apply_page(page).await?,
+            RunUpdate::Output(log, bytes) => self.screen.feed_output(system_now(), log, &bytes),
+            RunUpdate::Message(text) => self.screen.insert(&text),
+            RunUpdate::PastDurations(durations) => self.screen.set_past_durations(&durations),
+            RunUpdate::Nothing => {}
         }
         Ok(())
     }

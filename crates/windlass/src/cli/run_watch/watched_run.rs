@@ -14,7 +14,7 @@ use crate::cli::run_source::RunEventsPage;
 
 /// News about a watched run.
 #[derive(Debug)]
-pub(crate) enum RunNews {
+pub(crate) enum RunUpdate {
     /// The next events.
     Events(RunEventsPage),
     /// Output of a step.
@@ -59,7 +59,7 @@ pub(crate) trait WatchedRun {
     fn wait(&mut self) -> impl Future<Output = Self::Wakeup>;
 
     /// Reads the news behind a wakeup. This future is never dropped halfway.
-    fn read(&mut self, wakeup: Self::Wakeup) -> impl Future<Output = Result<RunNews, CliError>>;
+    fn read(&mut self, wakeup: Self::Wakeup) -> impl Future<Output = Result<RunUpdate, CliError>>;
 
     /// Shows the output that an attempt printed before its end, as far as it is not shown yet.
     fn read_rest_of_output(

@@ -79,7 +79,7 @@ impl IdleWorker {
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 1,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::PinnedOnly,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -21,8 +21,8 @@ async fn follow(mut follower: EventFollower, upto: Position) -> (Vec<Arc<Recorde
     let (mut events, mut lags) = (Vec::new(), 0);
     while follower.position() < upto {
         lags += usize::from(follower.is_behind());
-        let news = follower.next().await.expect("the journal reads");
-        events.extend(news.iter().map(Arc::clone));
+        let followed = follower.next().await.expect("the journal reads");
+        events.extend(followed.iter().map(Arc::clone));
     }
     (events, lags)
 }

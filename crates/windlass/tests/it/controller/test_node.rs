@@ -222,7 +222,7 @@ impl TestWorker {
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 4,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -162,7 +162,7 @@ impl RunningTestWorker {
             incarnation: Incarnation(terms.incarnation),
             labels: Labels::default(),
             slots: 4,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

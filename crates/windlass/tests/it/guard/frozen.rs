@@ -72,7 +72,7 @@ fn worker_to_be_frozen() {
             incarnation: Incarnation(1),
             labels: Labels::default(),
             slots: 2,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -104,7 +104,7 @@ impl PgTablesWorker {
             incarnation: Incarnation(1),
             labels: Labels::new(["docker"]),
             slots: 1,
-            home: WorkerLocality::Apart,
+            locality: WorkerLocality::Apart,
             scope: WorkerScope::AllRuns,
             former: FormerIncarnationProof::Unknown,
             spooled: Vec::new(),

@@ -50,13 +50,13 @@ impl CallExecutor {
         logs: Arc<dyn LogStore>,
     ) -> Self {
         panics::install_hook();
-        let depot = Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs)))));
+        let value_store = Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs)))));
         let (link, traces) = (None, TracePropagation::default());
         let around = CallServices {
             settings: place,
             guard_source: guards,
             logs,
-            values: depot,
+            values: value_store,
             link,
             traces,
         };
@@ -78,8 +78,8 @@ impl CallExecutor {
 
     /// Keeps large results in this store instead of the log store.
     #[must_use]
-    pub fn with_value_store(self, depot: Arc<ValueStore>) -> Self {
-        self.with_services(|around| around.values = depot)
+    pub fn with_value_store(self, value_store: Arc<ValueStore>) -> Self {
+        self.with_services(|around| around.values = value_store)
     }
 
     fn with_services(mut self, change: impl FnOnce(&mut CallServices)) -> Self {

@@ -124,17 +124,17 @@ impl GuardedCommand {
 
     fn spawn(self, output: std::os::fd::OwnedFd) -> io::Result<SpawnRequest> {
         let call = &self.call;
-        let handout = call.handout();
+        let granted_work = call.granted_work();
         let mut env: Vec<(OsString, OsString)> = Vec::new();
         let span = traceparent(&call.grant, call.services.traces);
-        let scope = handout.scope();
-        let variables = handout.variables(&scope).map_err(io::Error::other)?;
+        let scope = granted_work.scope();
+        let variables = granted_work.variables(&scope).map_err(io::Error::other)?;
         // Variables that the step itself sets come later, and win.
         let named = span.into_iter().chain(variables).chain(call.secrets.iter().cloned());
-        let named = named.chain(handout.identity_variables(&call.services.settings.worker));
+        let named = named.chain(granted_work.identity_variables(&call.services.settings.worker));
         env.extend(named.map(|(name, value)| (name.into(), value.into())));
         env.extend(self.env);
-        let dir = match (self.dir, handout.dir(&scope).map_err(io::Error::other)?) {
+        let dir = match (self.dir, granted_work.dir(&scope).map_err(io::Error::other)?) {
             (Some(dir), _) => call.services.settings.root.join(dir),
             (None, Some(dir)) => call.services.settings.root.join(dir),
             (None, None) => call.services.settings.root.clone(),

@@ -84,7 +84,7 @@ impl StepCall {
     }
 
     fn evaluated(&self, template: &Template) -> Result<Value, String> {
-        let scope = self.handout().scope();
+        let scope = self.granted_work().scope();
         let value = match template.0.as_slice() {
             // A whole value keeps its type; a part of a text becomes text.
             [TemplatePiece::Expr(expression)] => expression.evaluate(&scope),
@@ -99,7 +99,7 @@ impl StepCall {
     }
 
     /// Returns its work together with its grant.
-    pub fn handout(&self) -> GrantedWork<'_> {
+    pub fn granted_work(&self) -> GrantedWork<'_> {
         GrantedWork { work: &self.work, grant: &self.grant }
     }
 

@@ -97,14 +97,14 @@ impl TetherRelay {
 
     fn new(socket: UnixStream) -> io::Result<Self> {
         let mark = GuardMark::of_this_guard().own().to_owned();
-        let mut news = GuardOutbox::default();
-        news.add(&GuardEvent::Ready { mark: mark.clone() }, Time::ZERO)?;
+        let mut outbox = GuardOutbox::default();
+        outbox.add(&GuardEvent::Ready { mark: mark.clone() }, Time::ZERO)?;
         let mut nursery = TetherStarter::new(mark)?;
         nursery.order();
         Ok(Self {
             socket,
             inbox: FrameInbox::default(),
-            outbox: news,
+            outbox,
             steps: Vec::new(),
             idle: Vec::new(),
             ending: Vec::new(),
@@ -286,7 +286,7 @@ impl TetherRelay {
                 });
             }
             GuardRequest::Expire { at } => self.in_process.set_expiry(at),
-            GuardRequest::Will(will) => self.death_notice.set_config(will),
+            GuardRequest::SetDeathNotice(notice) => self.death_notice.set_config(notice),
             GuardRequest::Settled(fences) => self.death_notice.mark_judged(&fences),
             // No step is queued where leases expire.
             GuardRequest::Withdraw { .. } | GuardRequest::Bye => {}
@@ -307,7 +307,7 @@ impl TetherRelay {
                 | GuardRequest::Stop { .. }
                 | GuardRequest::Deadline { .. }
                 | GuardRequest::Expire { .. }
-                | GuardRequest::Will(_)
+                | GuardRequest::SetDeathNotice(_)
                 | GuardRequest::Bye => {}
             }
         }

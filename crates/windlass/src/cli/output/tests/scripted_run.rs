@@ -58,7 +58,7 @@ impl ScriptedRun {
             incarnation: Incarnation(1),
             labels: Labels::new(["linux", "os=linux", "macos"]),
             slots: 4,
-            home: WorkerLocality::SharedFate,
+            locality: WorkerLocality::SharedFate,
             scope: windlass_core::requirement::WorkerScope::AllRuns,
         }));
         film

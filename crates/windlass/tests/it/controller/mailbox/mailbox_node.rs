@@ -149,7 +149,7 @@ pub(super) fn register(worker: WorkerId) -> RegisterRequest {
         incarnation: Incarnation(1),
         labels: Labels::default(),
         slots: 2,
-        home: WorkerLocality::Apart,
+        locality: WorkerLocality::Apart,
         scope: WorkerScope::AllRuns,
         former: FormerIncarnationProof::Unknown,
         spooled: Vec::new(),
