@@ -198,5 +198,5 @@ async fn ended(handle: &NodeHandle, run: RunId) -> RunStatus {
 async fn wait_for_end(handle: &NodeHandle, run: RunId) -> RunStatus {
     let end = |view: &EngineView| view.engine.run_status(run).filter(|status| status.is_terminal());
     handle.views().wait_for(|view| end(view).is_some()).await;
-    handle.views().look(end).expect("it has ended")
+    handle.views().with(end).expect("it has ended")
 }

@@ -67,8 +67,8 @@ impl Drop for BenchProcess {
             return;
         }
         let polite = Command::new("kill").arg(self.0.id().to_string()).status();
-        let told = now();
-        while polite.is_ok() && told.elapsed() < ENDS_WITHIN {
+        let signalled_at = now();
+        while polite.is_ok() && signalled_at.elapsed() < ENDS_WITHIN {
             if !matches!(self.0.try_wait(), Ok(None)) {
                 return;
             }

@@ -86,8 +86,8 @@ pub(crate) fn start(
     let journal: Arc<dyn Journal> = Arc::new(open(folder));
     let opened = runtime.block_on(ControllerNode::open(journal, embedded_node::config()));
     let (node, handle) = opened.expect("the journal is whole");
-    assert_eq!(handle.views().look(|view| view.position), head, "all of it was read");
-    assert!(handle.views().look(|view| view.engine.counts().ready) > 0, "a step can begin");
+    assert_eq!(handle.views().with(|view| view.position), head, "all of it was read");
+    assert!(handle.views().with(|view| view.engine.counts().ready) > 0, "a step can begin");
     (archive, node, handle)
 }
 

@@ -61,8 +61,8 @@ impl TaskRunner {
     /// Whether it is installed.
     pub(crate) fn is_installed(self) -> bool {
         let program = if self == Self::Windlass { windlass() } else { self.name().into() };
-        let asked = Command::new(program).arg("--version").stdout(Stdio::null()).status();
-        asked.is_ok_and(|status| status.success())
+        let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
     }
 
     /// Writes the graph in the format of this runner.

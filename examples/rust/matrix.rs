@@ -34,8 +34,8 @@ async fn test(ctx: &Context, on: Target<On>) -> Result<usize> {
         Db::Sqlite => "fast",
         Db::Postgres => "thorough",
     };
-    let told = ctx.command("echo").args([suite, "suite on", &on.os]).text().await?;
-    Ok(told.len())
+    let text = ctx.command("echo").args([suite, "suite on", &on.os]).text().await?;
+    Ok(text.len())
 }
 
 /// Reports the tested targets

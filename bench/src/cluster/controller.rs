@@ -83,7 +83,7 @@ impl ClusterSite {
 #[derive(Debug)]
 pub(crate) struct ControllerProcess {
     pub(crate) process: BenchProcess,
-    pub(crate) place: ControllerAddress,
+    pub(crate) address: ControllerAddress,
     client: HttpClient,
 }
 
@@ -109,20 +109,20 @@ impl ControllerProcess {
         command.args(["--name", name]);
         command.args(site.link.iter().flat_map(|link| ["--link", link]));
         let (process, errors) = BenchProcess::start(command.current_dir(site.folder(name)));
-        let place = read_word_after(errors, " on ").parse().expect("it says where it listens");
+        let address = read_word_after(errors, " on ").parse().expect("it says where it listens");
         let client = HttpClient::new(Arc::new(TcpDialer), ClientCredentials::default());
-        Self { process, place, client }
+        Self { process, address, client }
     }
 
     /// Starts a worker process.
     pub(crate) fn worker(&self, site: &ClusterSite, number: u32) -> BenchProcess {
-        let place = site.link.clone().unwrap_or_else(|| self.place.to_string());
+        let place = site.link.clone().unwrap_or_else(|| self.address.to_string());
         worker(site, number, &place)
     }
 
     pub(crate) async fn submit(&self, pipeline: &str) {
         let body = BTreeMap::from([("text", pipeline)]);
-        let answered = self.client.post(&self.place, "/runs", &body, WITHIN).await;
+        let answered = self.client.post(&self.address, "/runs", &body, WITHIN).await;
         answered.expect("the run is taken");
     }
 }
@@ -132,7 +132,7 @@ impl ControllerProcess {
     pub(crate) async fn submit_when_it_leads(&self, pipeline: &str) {
         let body = BTreeMap::from([("text", pipeline)]);
         let began = now();
-        while let Err(error) = self.client.post(&self.place, "/runs", &body, WITHIN).await {
+        while let Err(error) = self.client.post(&self.address, "/runs", &body, WITHIN).await {
             assert!(began.elapsed() < WITHIN, "the run is taken: {error}");
             sleep(LOOK_EVERY).await;
         }

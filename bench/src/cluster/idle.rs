@@ -21,7 +21,7 @@ pub(super) fn idle(site: &ClusterSite, runtime: &Runtime, seconds: Duration) -> 
     let notes: Arc<ObserverExecutor> = Arc::new(notes);
     let used = runtime.block_on(async {
         for _ in 0..IDLE {
-            hands.join(from_ref(&controller.place), "idle", Arc::clone(&notes) as _);
+            hands.join(from_ref(&controller.address), "idle", Arc::clone(&notes) as _);
         }
         tokio::time::sleep(SETTLE).await;
         let before = controller.process.seconds();

@@ -36,7 +36,7 @@ impl<'a> RunningCluster<'a> {
         let _inside = runtime.enter();
         match &site.link {
             None => {
-                hands.join(std::slice::from_ref(&controller.place), "observer", Arc::new(notes));
+                hands.join(std::slice::from_ref(&controller.address), "observer", Arc::new(notes));
             }
             Some(link) => hands.join_by_mailbox(link, "observer", Arc::new(notes)),
         }

@@ -37,7 +37,7 @@ pub(super) fn rows(
     let mut controllers: Vec<ControllerProcess> = ["first", "second"]
         .map(|name| ControllerProcess::start_as(&site, name, "127.0.0.1:0"))
         .into();
-    let places: Vec<_> = controllers.iter().map(|it| it.place.clone()).collect();
+    let places: Vec<_> = controllers.iter().map(|it| it.address.clone()).collect();
     hands.join(&places, "observer", Arc::new(notes));
     runtime.block_on(controllers[0].submit_when_it_leads(&one_after_the_other(STEPS)));
     let mut gaps = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn rows(
         }
         // The standby leads next, and another standby replaces it.
         let leader = controllers.remove(0);
-        let listen = format!("{}:{}", leader.place.host(), leader.place.port());
+        let listen = format!("{}:{}", leader.address.host(), leader.address.port());
         gaps.push(longest_gap(leader, &notices));
         controllers.push(ControllerProcess::start_as(&site, &format!("next-{kill}"), &listen));
     }

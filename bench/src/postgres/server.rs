@@ -90,6 +90,6 @@ fn as_its_user(program: &Path) -> Command {
 }
 
 fn is_root() -> bool {
-    let asked = Command::new("id").arg("-u").output();
-    asked.is_ok_and(|output| output.stdout == b"0\n")
+    let id = Command::new("id").arg("-u").output();
+    id.is_ok_and(|output| output.stdout == b"0\n")
 }

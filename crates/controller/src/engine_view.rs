@@ -149,15 +149,15 @@ impl SharedView {
     }
 
     /// Reads the view. The leader waits to publish meanwhile, so `look` must be short.
-    pub fn look<T>(&self, look: impl FnOnce(&EngineView) -> T) -> T {
-        look(&self.read())
+    pub fn with<T>(&self, read: impl FnOnce(&EngineView) -> T) -> T {
+        read(&self.read())
     }
 
     /// Returns the state and the batch at its position; `None` before the first event. Only the copy of the engine is made
     /// while the leader cannot publish: it shares the plans, and takes a fraction of the time of the encoding.
     pub fn snapshot(&self) -> Option<JournalSnapshot> {
         let (engine, position, last) =
-            self.look(|view| (view.engine.clone(), view.position, view.last));
+            self.with(|view| (view.engine.clone(), view.position, view.last));
         let (batch, _) = last?;
         Some(JournalSnapshot { position, batch, state: encode_state(&engine) })
     }
@@ -177,7 +177,7 @@ impl SharedView {
         let mut moved = self.moved();
         loop {
             moved.mark_unchanged();
-            if self.look(&reached) {
+            if self.with(&reached) {
                 return;
             }
             drop(moved.changed().await);
@@ -221,7 +221,7 @@ impl SharedView {
 
     /// Sets the condemned runs.
     pub(super) fn condemn(&self, condemned: BTreeSet<RunId>) {
-        if self.look(|view| *view.engine.condemned() == condemned) {
+        if self.with(|view| *view.engine.condemned() == condemned) {
             return;
         }
         let mut view = self.write();
@@ -230,7 +230,7 @@ impl SharedView {
 
     /// Records whether the journal accepts the leader's events.
     pub(super) fn set_stalled(&self, stalled: Option<StoreError>) {
-        let known = self.look(|view| view.stalled.is_none() && stalled.is_none());
+        let known = self.with(|view| view.stalled.is_none() && stalled.is_none());
         if !known {
             self.write().stalled = stalled;
         }
@@ -253,7 +253,7 @@ impl SharedView {
 
     /// Sets the leader.
     pub(super) fn set_led_by(&self, leader: Option<CurrentLeader>) {
-        if self.look(|view| view.led_by != leader) {
+        if self.with(|view| view.led_by != leader) {
             self.write().led_by = leader;
         }
     }
@@ -273,8 +273,8 @@ impl SharedView {
     }
 
     /// Records that this node has every event that the journal had at this time.
-    pub(super) fn set_caught_up(&self, asked: Instant) {
-        self.write().caught_up = asked;
+    pub(super) fn set_caught_up(&self, asked_at: Instant) {
+        self.write().caught_up = asked_at;
     }
 
     /// Ignores poisoning: a reader cannot leave the view half changed, and a writer that panics ends its node.

@@ -77,7 +77,7 @@ impl EventFollower {
 
     /// Whether the next events are no longer in the view, so that they are read from the journal.
     pub fn is_behind(&self) -> bool {
-        self.views.look(|view| view.recent_behind(self.position, 1).is_none())
+        self.views.with(|view| view.recent_behind(self.position, 1).is_none())
     }
 
     /// Waits for the next events. The future can be dropped: no event is lost.
@@ -107,7 +107,7 @@ impl EventFollower {
         }
         loop {
             self.moved.mark_unchanged();
-            if self.views.look(|view| view.position) > self.position {
+            if self.views.with(|view| view.position) > self.position {
                 return;
             }
             // The follower owns the view, and with it the sender: this waits for a change, or forever.
@@ -118,7 +118,7 @@ impl EventFollower {
     /// Reads the next events, if there are any now.
     pub async fn read(&mut self) -> Result<Option<FollowedEvents>, StoreError> {
         let (after, most) = (self.position, self.limits.recent_batches);
-        let recent = self.views.look(|view| view.recent_behind(after, most));
+        let recent = self.views.with(|view| view.recent_behind(after, most));
         if let Some(batches) = recent {
             return Ok(self.advance(batches));
         }

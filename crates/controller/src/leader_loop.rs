@@ -122,7 +122,7 @@ type TermResult = Result<(), TermEnd>;
 impl<'a> LeaderLoop<'a> {
     /// Takes over: the first event of a term states that it has begun.
     pub(super) fn begin(node: &'a mut ControllerNode, won: &WonCampaign) -> Result<Self, TermEnd> {
-        let (engine, seen) = node.views.look(|view| (view.engine.clone(), view.newest_seen));
+        let (engine, seen) = node.views.with(|view| (view.engine.clone(), view.newest_seen));
         let seen_for = WonCampaign::observed(seen);
         let JournalLeadership { term, head, history, .. } = won.leadership;
         // A loss of history that only a worker knew of is recorded in the journal alone.
@@ -185,7 +185,7 @@ impl<'a> LeaderLoop<'a> {
     /// Ends the runs whose decisions panicked, until the journal says that they have ended.
     fn condemn(&mut self) -> TermResult {
         let views = Arc::clone(&self.node.views);
-        let ended = |run| views.look(|view| view.engine.run_status(run));
+        let ended = |run| views.with(|view| view.engine.run_status(run));
         self.node.condemned.retain(|run| !ended(*run).is_some_and(RunStatus::is_terminal));
         for run in self.node.condemned.clone() {
             self.decide(|lead| {

@@ -131,11 +131,11 @@ impl LogIngest {
     pub async fn value(
         &self,
         worker: WorkerId,
-        asked: ResultPartRequest,
+        request: ResultPartRequest,
     ) -> Result<LogPart, LogIngestError> {
-        let ResultPartRequest { value, from, most } = asked;
-        let name = asked.name();
-        let may_fetch = self.handle.views().look(|view| view.engine.may_fetch(worker, name));
+        let ResultPartRequest { value, from, most } = request;
+        let name = request.name();
+        let may_fetch = self.handle.views().with(|view| view.engine.may_fetch(worker, name));
         if value.stream != LogStream::Value || !may_fetch {
             return Err(LogIngestError::ResultNotRead(name));
         }
@@ -179,7 +179,7 @@ impl LogWriterIndex {
 
 /// Returns the worker that holds the lease of the delivery now.
 fn current_lease_holder(handle: &NodeHandle, log: LogId) -> Option<WorkerId> {
-    handle.views().look(|view| {
+    handle.views().with(|view| {
         let lease = view.engine.lease(log.run, log.step)?;
         ((lease.attempt, lease.delivery) == (log.attempt, log.delivery)).then_some(lease.worker)
     })

@@ -355,12 +355,12 @@ impl ControllerNode {
     /// Does the same, and records the runs that it applies.
     async fn catch_up_watched(&self, mut watch: Option<&mut StartupMark>) -> Result<(), NodeError> {
         loop {
-            let (position, last) = self.views.look(|view| (view.position, view.last));
+            let (position, last) = self.views.with(|view| (view.position, view.last));
             let (known, from) = match last {
                 Some((_, events)) => (events, Position(position.0 - 1)),
                 None => (0, position),
             };
-            let asked = Instant::now();
+            let asked_at = Instant::now();
             let mut page = match self.journal.tail(from, PAGE + known).await {
                 // The leader has pruned events that this node had not read: it starts with the snapshot that replaced
                 // them.
@@ -387,11 +387,11 @@ impl ControllerNode {
                 }
             }
             if page.is_empty() {
-                self.views.set_caught_up(asked);
+                self.views.set_caught_up(asked_at);
                 return Ok(());
             }
             for batch in page {
-                let known = self.views.look(|view| view.position);
+                let known = self.views.with(|view| view.position);
                 let published = PublishedEvents::behind(batch, known);
                 match &mut watch {
                     Some(watch) => self.publish_named(published, watch).await?,

@@ -15,7 +15,7 @@ impl NodeHandle {
         worker: Option<WorkerId>,
         lease: LeaseRef,
     ) -> Result<(), NotLeader> {
-        let holder = self.views().look(|view| {
+        let holder = self.views().with(|view| {
             let open = view.engine.lease(lease.run, lease.step)?;
             (open.fence == lease.fence).then_some(open.worker)
         });

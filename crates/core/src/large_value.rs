@@ -21,7 +21,8 @@ pub struct LargeValueRef {
     /// The delivery number within that attempt.
     pub delivery: u16,
     /// The location.
-    pub place: LargeValueLocation,
+    #[serde(rename = "place")]
+    pub location: LargeValueLocation,
 }
 
 /// The name of a large result, independent of its location: the delivery that produced it.
@@ -65,7 +66,7 @@ impl LargeValueRef {
     pub fn encoded_size(&self) -> usize {
         const NUMBERS: usize = 80;
         NUMBERS
-            + match &self.place {
+            + match &self.location {
                 // Each byte is a number of up to three digits.
                 LargeValueLocation::Leader { hash, .. } => 4 * hash.len(),
                 LargeValueLocation::Worker { name } => name.len(),
@@ -74,12 +75,12 @@ impl LargeValueRef {
 
     /// Returns whether the result is lost when the process that produced it ends.
     pub const fn is_in_memory(&self) -> bool {
-        matches!(self.place, LargeValueLocation::Worker { .. })
+        matches!(self.location, LargeValueLocation::Worker { .. })
     }
 
     /// Returns the JSON that readers see in place of the result.
     pub fn to_json(&self) -> Value {
-        match &self.place {
+        match &self.location {
             LargeValueLocation::Leader { hash, size } => {
                 json!({ "bytes": size, "blake3": blake3::Hash::from_bytes(*hash).to_hex().as_str() })
             }
@@ -91,7 +92,7 @@ impl LargeValueRef {
 /// Formats the location for messages.
 impl fmt::Display for LargeValueRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
+        match &self.location {
             LargeValueLocation::Leader { size, .. } => {
                 write!(f, "{size} bytes stored at the leader")
             }

@@ -31,7 +31,7 @@ pub(super) async fn revoke(
 
 /// Finds an enrolled worker that is not connected: by its number, or the newest with that name.
 fn enrolled(api: &Api, text: &str) -> Option<WorkerId> {
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         let numbered = text.parse().ok().map(WorkerId);
         let known = numbered.filter(|id| view.engine.keys().worker(*id).is_some());
         let named = view.engine.keys().workers().filter(|(_, it)| &*it.name == text);
@@ -58,7 +58,7 @@ pub(super) async fn release(
 
 /// The only holder of a lock.
 fn only_holder(api: &Api, lock: &str) -> Result<Fence, ApiError> {
-    let holders: Option<Vec<Fence>> = api.handle.views().look(|view| {
+    let holders: Option<Vec<Fence>> = api.handle.views().with(|view| {
         let found = view.engine.locks().find(|known| known.name == lock)?;
         Some(found.holders.iter().map(|holder| holder.fence).collect())
     });

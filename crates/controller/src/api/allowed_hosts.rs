@@ -52,9 +52,9 @@ impl AllowedHosts {
 
     /// Adds the advertised address.
     #[must_use]
-    pub fn advertised_as(self, place: &ControllerAddress) -> Self {
-        let origin = origin_of(&place.to_string());
-        Self { advertised: origin, ..self.with_host(place.host()) }
+    pub fn advertised_as(self, address: &ControllerAddress) -> Self {
+        let origin = origin_of(&address.to_string());
+        Self { advertised: origin, ..self.with_host(address.host()) }
     }
 
     /// Whether this is a name of the controller.
@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn wildcard_listener_accepts_ip_hosts_and_configured_names() {
-        let place: ControllerAddress = "http://build.example:7700".parse().unwrap();
-        let hosts = hosts("0.0.0.0:7700").with_host("Alias").advertised_as(&place);
+        let address: ControllerAddress = "http://build.example:7700".parse().unwrap();
+        let hosts = hosts("0.0.0.0:7700").with_host("Alias").advertised_as(&address);
         for good in ["10.1.2.3", "[fe80::1]", "alias", "BUILD.example"] {
             assert!(hosts.has(good), "{good}");
         }
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn own_page_has_the_same_host_and_port() {
-        let place: ControllerAddress = "http://build.example:80".parse().unwrap();
-        let hosts = hosts("127.0.0.1:7700").advertised_as(&place);
+        let address: ControllerAddress = "http://build.example:80".parse().unwrap();
+        let hosts = hosts("127.0.0.1:7700").advertised_as(&address);
         let host: Authority = "localhost:7700".parse().unwrap();
         for good in ["http://localhost:7700", "https://LOCALHOST:7700", "http://build.example"] {
             assert!(hosts.is_own(good, Some(&host)), "{good}");

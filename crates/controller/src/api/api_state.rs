@@ -148,7 +148,7 @@ impl Api {
     /// Whether requests need a token.
     pub(super) fn requires_token(&self) -> bool {
         !self.tokens.is_empty()
-            || self.handle.views().look(|view| view.engine.keys().requires_token())
+            || self.handle.views().with(|view| view.engine.keys().requires_token())
     }
 
     /// Sets the hosts that requests may name.
@@ -189,7 +189,7 @@ impl Api {
             ControllerMode::Shared | ControllerMode::ReadOnlyReplica => {}
         }
         let leader = |view: &EngineView| (!view.leads()).then(|| view.led_by.clone());
-        let leader = self.handle.views().look(leader)?;
+        let leader = self.handle.views().with(leader)?;
         Some(ApiError::not_leader(leader.as_ref()))
     }
 
@@ -205,6 +205,6 @@ impl Api {
     /// The later of the system's time and the journal's time. An expired token does not become valid again if the clock of
     /// the system is set back.
     pub(super) fn latest_now(&self) -> Time {
-        self.now().max(self.handle.views().look(EngineView::journal_now))
+        self.now().max(self.handle.views().with(EngineView::journal_now))
     }
 }

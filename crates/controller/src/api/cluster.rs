@@ -39,13 +39,13 @@ pub(super) struct ReadyQuery {
 /// `GET /readyz`, `GET /readyz?leader`: whether to send requests to this controller. A standby answers reads too.
 pub(super) async fn ready(
     State(api): State<Arc<Api>>,
-    QueryParams(asked): QueryParams<ReadyQuery>,
+    QueryParams(query): QueryParams<ReadyQuery>,
 ) -> Result<&'static str, ApiError> {
     let unready = |code, why: String| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, why);
     if api.ending.as_ref().is_some_and(ShutdownReceiver::is_due) {
         return Err(unready("ending", "this controller is about to end: ask another".to_owned()));
     }
-    let how = api.handle.views().look(ControllerStatus::of);
+    let how = api.handle.views().with(ControllerStatus::of);
     if let Some(error) = how.stalled {
         return Err(unready("stalled", format!("nothing becomes durable at the moment: {error}")));
     }
@@ -53,7 +53,7 @@ pub(super) async fn ready(
         let why = format!("runs that have ended cannot be archived at the moment: {error}");
         return Err(unready("stalled", why));
     }
-    if asked.leader.is_some() && !how.leads {
+    if query.leader.is_some() && !how.leads {
         return Err(ApiError::not_leader(how.led_by.as_ref()));
     }
     if how.lag > LAG_MAX {
@@ -84,7 +84,7 @@ impl ControllerStatus {
 
 /// `GET /cluster`
 pub(super) async fn show(State(api): State<Arc<Api>>) -> Json<ClusterDescription> {
-    let how = api.handle.views().look(ControllerStatus::of);
+    let how = api.handle.views().with(ControllerStatus::of);
     Json(ClusterDescription {
         role: AsWord(role(api.mode, how.leads)),
         leader: how.led_by.map(|CurrentLeader { node, address }| ClusterLeader { node, address }),

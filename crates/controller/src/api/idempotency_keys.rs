@@ -34,14 +34,14 @@ pub(super) struct KeyListQuery {
 /// Lists keys that a step holds or that have a recorded outcome, in order.
 pub(super) async fn list(
     State(api): State<Arc<Api>>,
-    QueryParams(asked): QueryParams<KeyListQuery>,
+    QueryParams(query): QueryParams<KeyListQuery>,
 ) -> Response {
-    let KeyListQuery { status, prefix, after, limit } = asked;
+    let KeyListQuery { status, prefix, after, limit } = query;
     let prefix = prefix.unwrap_or_default();
     let most = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
     let wanted =
         |key: &IdempotencyKeyReport<'_>| status.is_none_or(|status| key.status == status.0);
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         let behind = view.engine.key_reports(after.as_deref());
         let wanted = behind.filter(|key| key.key.starts_with(&prefix) && wanted(key));
         let page = wanted.take(most).map(IdempotencyKeyReport::json_form);

@@ -37,15 +37,15 @@ pub(super) struct JournalTailQuery {
 /// Returns batches after a position.
 pub(super) async fn tail(
     State(api): State<Arc<Api>>,
-    QueryParams(asked): QueryParams<JournalTailQuery>,
+    QueryParams(query): QueryParams<JournalTailQuery>,
 ) -> Result<Response, ApiError> {
     let _turn = api.streams.catch_up_permit().await;
-    let most = asked.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
-    let batches = match api.stores.journal.tail(Position(asked.after), most).await {
-        Err(StoreError::Pruned { upto }) => return Err(pruned(asked.after, upto)),
+    let most = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+    let batches = match api.stores.journal.tail(Position(query.after), most).await {
+        Err(StoreError::Pruned { upto }) => return Err(pruned(query.after, upto)),
         batches => batches?,
     };
-    let head = api.handle.views().look(|view| view.position.0);
+    let head = api.handle.views().with(|view| view.position.0);
     let last = batches.last().map_or(0, |batch| batch.position().0);
     let page = JournalPage::new(&batches, head.max(last), BYTES_MAX);
     Ok(([(header::CONTENT_TYPE, JOURNAL_TYPE)], page.encode()).into_response())

@@ -20,7 +20,7 @@ pub(super) const PATH: &str = "/metrics";
 /// Returns the page of metrics.
 pub(super) async fn show(State(api): State<Arc<Api>>) -> impl IntoResponse {
     let silent = workers::contacts(&api).await.silent;
-    let state = api.handle.views().look(|view| metrics::MetricsSnapshot::of(view, &silent));
+    let state = api.handle.views().with(|view| metrics::MetricsSnapshot::of(view, &silent));
     let page = metrics::page(&state, api.handle.meters(), api.now());
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)
 }

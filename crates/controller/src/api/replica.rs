@@ -68,7 +68,7 @@ pub(super) async fn answer_as_replica(
 /// Adds the age of an answer; while the leader is unreachable, also the time since which the answer may be stale.
 fn add_age_headers(api: &Api, is_away: bool, headers: &mut HeaderMap) {
     let (lag, is_stalled) =
-        api.handle.views().look(|view| (view.caught_up.elapsed(), view.stalled.is_some()));
+        api.handle.views().with(|view| (view.caught_up.elapsed(), view.stalled.is_some()));
     let lag = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
     headers.insert(HeaderName::from_static(LAG_HEADER), HeaderValue::from(lag));
     let since = UtcTime(api.now() - Span::millis(lag)).to_string();
@@ -103,10 +103,10 @@ async fn forward(
         }
         Err(HttpCallError::Refused(problem)) => Ok(refused(&problem)),
         Err(error) => {
-            let place = upstream.place();
+            let address = upstream.address();
             let detail =
-                format!("this read-only replica does not have it, and {error}: ask {place}");
-            Err(ApiError::leader_elsewhere(detail, place.to_string()))
+                format!("this read-only replica does not have it, and {error}: ask {address}");
+            Err(ApiError::leader_elsewhere(detail, address.to_string()))
         }
     }
 }

@@ -111,10 +111,10 @@ pub(super) async fn values(
     State(api): State<Arc<Api>>,
     PathParams(id): PathParams<u64>,
     headers: HeaderMap,
-    JsonBody(asked): JsonBody<ValueFetchRequest>,
+    JsonBody(request): JsonBody<ValueFetchRequest>,
 ) -> Result<Response, ApiError> {
     let worker = access::authenticate_worker(&headers, id)?.worker_id();
-    let ValueFetchRequest { value, from } = asked;
+    let ValueFetchRequest { value, from } = request;
     let part =
         api.intake.value(worker, ResultPartRequest { value, from, most: CREDIT as u64 }).await?;
     let headers = [

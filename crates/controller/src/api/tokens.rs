@@ -64,7 +64,7 @@ impl<'a> TokenBody<'a> {
 /// Lists all stored tokens, oldest first.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Response {
     let now = api.latest_now();
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         let tokens = view.engine.keys().tokens().map(|record| TokenBody::of(record, now));
         Answered(tokens.collect::<Vec<_>>()).into_response()
     })
@@ -99,7 +99,7 @@ fn new_token(
     let scopes = wanted.scopes.into_iter().map(|scope| scope.0).collect();
     let name = wanted
         .name
-        .unwrap_or_else(|| api.handle.views().look(|view| free_name(&view.engine, &scopes, now)));
+        .unwrap_or_else(|| api.handle.views().with(|view| free_name(&view.engine, &scopes, now)));
     name_rules::check("the name of a token", &name)?;
     if TokenId::parse(&name).is_some() {
         return Err(ApiError::bad_request(format!(
@@ -135,7 +135,7 @@ pub(super) async fn revoke(
     RequestPrincipal(by): RequestPrincipal,
 ) -> Result<Answered<IdBody<TokenId>>, ApiError> {
     let now = api.latest_now();
-    let token = api.handle.views().look(|view| find(&view.engine, &text, now));
+    let token = api.handle.views().with(|view| find(&view.engine, &text, now));
     let token = token.ok_or_else(|| {
         let detail = format!("there is no valid token `{text}`: GET /tokens lists them");
         ApiError::new(StatusCode::NOT_FOUND, "no_such_token", detail)
@@ -157,7 +157,7 @@ fn find(engine: &Engine, text: &str, now: Time) -> Option<TokenId> {
 
 /// Lists the last requested changes, newest first.
 pub(super) async fn audit(State(api): State<Arc<Api>>) -> Response {
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         let changes = view.engine.acts().iter().rev().map(AuditEntry::json_form);
         Answered(changes.collect::<Vec<AuditEntryJson<'_>>>()).into_response()
     })

@@ -98,7 +98,7 @@ impl<'a> WorkerBody<'a> {
 /// Lists all known workers.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Response {
     let contacts = contacts(&api).await;
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         let workers = view.engine.workers().map(|worker| {
             let reported = api.handle.self_reports().of(worker.id).map(SelfReportBody::from);
             WorkerBody { reported, ..WorkerBody::of(worker, view, &contacts) }
@@ -170,7 +170,7 @@ impl<'a> From<LockHolder<'a>> for LockHolderBody<'a> {
 
 /// Lists the locks that active runs name.
 pub(super) async fn locks(State(api): State<Arc<Api>>) -> Response {
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         Answered(view.engine.locks().map(LockBody::from).collect::<Vec<_>>()).into_response()
     })
 }
@@ -202,7 +202,7 @@ impl From<ClassReport> for QueueClassBody {
 
 /// Lists ready steps by requirement.
 pub(super) async fn queue(State(api): State<Arc<Api>>) -> Answered<Vec<QueueClassBody>> {
-    let queue = api.handle.views().look(|view| view.engine.queue());
+    let queue = api.handle.views().with(|view| view.engine.queue());
     Answered(queue.into_iter().map(QueueClassBody::from).collect())
 }
 
@@ -222,7 +222,7 @@ pub(super) async fn drain(
 
 /// Finds a worker by its name or number. Of several workers with one name it finds the live one.
 pub(super) fn find(api: &Api, text: &str) -> Result<(WorkerId, WorkerStatus), ApiError> {
-    let found = api.handle.views().look(|view| {
+    let found = api.handle.views().with(|view| {
         let named = view.engine.workers().filter(|worker| worker.name == text);
         let newest = named.max_by_key(|worker| (is_live(worker.status), worker.since));
         let numbered = || {

@@ -286,8 +286,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn leader_stops_before_another_one_can_be_bound() {
-        let place = MemoryMailboxes::new();
-        let mailboxes = Arc::new(LostRenewals(place.clone()));
+        let broker = MemoryMailboxes::new();
+        let mailboxes = Arc::new(LostRenewals(broker.clone()));
         let binding =
             MailboxServerBinding::new(mailboxes, MailboxServerOptions::of("ann".to_owned()))
                 .await
@@ -296,11 +296,11 @@ mod tests {
         let stopped = binding.keep_renewed().await;
         assert!(matches!(stopped, MailboxServerError::Lapsed { .. }), "{stopped}");
         assert!(!binding.is_valid());
-        let by = place.binding().await.unwrap().by;
+        let by = broker.binding().await.unwrap().by;
         assert_eq!(by.as_deref(), Some("ann"), "the binding has not lapsed yet");
         sleep(Duration::from_secs(2)).await;
         let next =
-            MailboxServerBinding::new(Arc::new(place), MailboxServerOptions::of("ben".to_owned()))
+            MailboxServerBinding::new(Arc::new(broker), MailboxServerOptions::of("ben".to_owned()))
                 .await
                 .unwrap();
         assert!(next.follows_another());
@@ -308,10 +308,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn leader_goes_on_while_its_binding_is_renewed() {
-        let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
-        let binding = MailboxServerBinding::new(place, MailboxServerOptions::of("ann".to_owned()))
-            .await
-            .unwrap();
+        let mailboxes: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+        let binding =
+            MailboxServerBinding::new(mailboxes, MailboxServerOptions::of("ann".to_owned()))
+                .await
+                .unwrap();
         let kept = tokio::time::timeout(Duration::from_mins(5), binding.keep_renewed()).await;
         assert!(kept.is_err() && binding.is_valid());
     }

@@ -82,7 +82,7 @@ impl MailboxResponder {
     /// Returns the worker that signed a request, unless its credential was revoked.
     fn sender(&self, digest: SecretDigest) -> Result<WorkerId, MailboxRefusal> {
         let worker = worker_id_of(digest);
-        let is_revoked = self.handle.views().look(|view| view.engine.keys().is_revoked(worker));
+        let is_revoked = self.handle.views().with(|view| view.engine.keys().is_revoked(worker));
         if is_revoked {
             let reason = format!("worker {}: {}", worker.0, WorkerRefusal::Revoked);
             return Err(MailboxRefusal::Denied(reason));
@@ -154,8 +154,8 @@ impl MailboxResponder {
         digest: SecretDigest,
         (value, from): (LogId, u64),
     ) -> Result<MailboxReply, MailboxRefusal> {
-        let asked = ResultPartRequest { value, from, most: CREDIT as u64 };
-        match self.intake.value(self.sender(digest)?, asked).await {
+        let request = ResultPartRequest { value, from, most: CREDIT as u64 };
+        match self.intake.value(self.sender(digest)?, request).await {
             Ok(part) => Ok(MailboxReply::Fetched(part)),
             Err(error @ LogIngestError::ResultNotRead(_)) => {
                 Err(MailboxRefusal::Denied(error.to_string()))

@@ -198,13 +198,14 @@ impl MailboxServerLoop {
     }
 
     fn take(&mut self, message: &[u8]) {
-        let (asked, ask) = match self.reader.read::<SignedMailboxRequest<MailboxRequest>>(message) {
+        let (request, ask) = match self.reader.read::<SignedMailboxRequest<MailboxRequest>>(message)
+        {
             Ok(Some(read)) => read,
             Ok(None) => return,
             Err(unread) => return self.report_unread(unread),
         };
         if self.known_mailboxes.len() < KNOWN_MAILBOXES_MAX {
-            self.known_mailboxes.insert(asked.from);
+            self.known_mailboxes.insert(request.from);
         }
         if self.under_way.len() >= ANSWERING_MAX {
             return;
@@ -213,18 +214,18 @@ impl MailboxServerLoop {
         let (epoch, key, taken) = (self.epoch, self.key.clone(), Arc::clone(&self.seen));
         self.under_way.spawn(async move {
             // A sender that claims to be another worker gets no answer: the other worker would receive it.
-            let Some((signer, ask)) = ask.open(&asked) else { return };
+            let Some((signer, ask)) = ask.open(&request) else { return };
             // A request to another leader may have been carried out by it.
-            let is_ours = asked.epoch == epoch;
-            let from = (worker_id_of(signer), asked.from);
+            let is_ours = request.epoch == epoch;
+            let from = (worker_id_of(signer), request.from);
             // A copy of a message, which another program may have sent, is no sign of life of the worker.
-            if is_ours && !lock(&taken).take(from, asked.number) {
+            if is_ours && !lock(&taken).take(from, request.number) {
                 return;
             }
             let answer =
                 if is_ours { answering.answer(signer, ask).await } else { MailboxReply::Missent };
             let envelope =
-                MessageEnvelope { epoch, from: MailboxId::LEADER, to: asked.from, ..asked };
+                MessageEnvelope { epoch, from: MailboxId::LEADER, to: request.from, ..request };
             // An answer that is too large for a message is not sent; the worker can repeat its request.
             if let Ok(messages) = envelope.seal(&key, &answer) {
                 drop(outbox.send(messages).await);

@@ -174,7 +174,7 @@ impl MaintenanceDriver {
     }
 
     fn observe(&mut self) -> MaintenanceObservation {
-        let (last, leads, view, nodes) = self.runner.handle.views().look(|view| {
+        let (last, leads, view, nodes) = self.runner.handle.views().with(|view| {
             let nodes = view.engine.counts().nodes as u64;
             (view.engine.now(), view.leads(), view.position.0, nodes)
         });
@@ -191,7 +191,7 @@ impl MaintenanceDriver {
 
     /// Records the names of workers that registered before the oldest event of the journal.
     fn know_workers(&self) {
-        self.runner.handle.views().look(|view| {
+        self.runner.handle.views().with(|view| {
             for worker in view.engine.workers() {
                 self.runner.histories.note_worker_name(worker.id, &worker.name);
             }

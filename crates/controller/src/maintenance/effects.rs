@@ -103,7 +103,7 @@ impl MaintenanceEffectRunner {
     }
 
     async fn delete_expired(&self, now: Time) -> Result<Position, StoreError> {
-        let now = self.handle.views().look(|view| match self.system {
+        let now = self.handle.views().with(|view| match self.system {
             Some((clock, own)) => view.engine.deletion_cutoff(now, clock(), own),
             None => view.engine.trusted_time(now),
         });

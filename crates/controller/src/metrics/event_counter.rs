@@ -19,7 +19,7 @@ pub struct EventCounter {
 impl EventCounter {
     /// Returns the counter of the node behind the handle.
     pub fn new(handle: &NodeHandle, journal: &Arc<dyn Journal>) -> Self {
-        let from = handle.views().look(|view| view.position);
+        let from = handle.views().with(|view| view.position);
         Self { meters: Arc::clone(handle.meters()), follower: handle.views().follow(journal, from) }
     }
 

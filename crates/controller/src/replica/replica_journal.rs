@@ -63,7 +63,7 @@ impl ReplicaJournal {
     }
 
     fn place(&self) -> String {
-        self.upstream.place().to_string()
+        self.upstream.address().to_string()
     }
 }
 

@@ -33,7 +33,7 @@ impl UpstreamCluster {
     }
 
     /// Returns the controller that is asked next.
-    pub fn place(&self) -> ControllerAddress {
+    pub fn address(&self) -> ControllerAddress {
         self.at().clone()
     }
 
@@ -41,7 +41,7 @@ impl UpstreamCluster {
     pub async fn cluster(&self) -> Result<ClusterDescription, HttpCallError> {
         let answered = self.get("/cluster", &[], Duration::ZERO).await?;
         serde_json::from_slice(&answered.body).map_err(|error| HttpCallError::Unreachable {
-            place: self.place(),
+            address: self.address(),
             reason: format!("its answer makes no sense: {error}"),
         })
     }
@@ -55,16 +55,18 @@ impl UpstreamCluster {
     ) -> Result<HttpResponse, HttpCallError> {
         let mut tries = self.given.all().len() + 1;
         loop {
-            let place = self.place();
-            let asked =
-                self.client.call(HttpRequest::get(&place, path).with(headers), wait + WITHIN).await;
-            let error = match asked {
+            let address = self.address();
+            let answer = self
+                .client
+                .call(HttpRequest::get(&address, path).with(headers), wait + WITHIN)
+                .await;
+            let error = match answer {
                 Err(
                     error @ (HttpCallError::Unreachable { .. } | HttpCallError::NotLeader { .. }),
                 ) => error,
                 answered => return answered,
             };
-            self.try_next_place(&place, &error);
+            self.try_next_place(&address, &error);
             tries -= 1;
             if tries == 0 {
                 return Err(error);
@@ -81,8 +83,9 @@ impl UpstreamCluster {
             | HttpCallError::Unreachable { .. }
             | HttpCallError::Refused(_) => None,
         };
-        let sent = sent.filter(|place| place != from && self.client.may_redirect(given, place));
-        let known = given.iter().position(|place| place == from);
+        let sent =
+            sent.filter(|address| address != from && self.client.may_redirect(given, address));
+        let known = given.iter().position(|address| address == from);
         let next = known.map_or(0, |at| (at + 1) % given.len());
         *self.at() = sent.unwrap_or_else(|| given[next].clone());
     }

@@ -14,7 +14,7 @@ pub(super) struct ContactTimes {
     last_written: HashMap<WorkerId, WrittenContact>,
 }
 
-/// The contact of a worker in the tables, and at the last look.
+/// The contact of a worker in the tables, and at the last scan.
 #[derive(Clone, Copy, Debug)]
 struct WrittenContact {
     written: Option<Time>,
@@ -33,7 +33,7 @@ impl ContactTimes {
 
     /// Adds the contact times that are worth a write to the difference, and the expiry of the leases that follow from
     /// them. It takes them for written.
-    pub(super) fn look(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
+    pub(super) fn scan(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
         let Some(leader) = engine.leader() else { return };
         let due = self.due(Span::millis(leader.ttl.as_millis() / 3));
         if due.is_empty() {

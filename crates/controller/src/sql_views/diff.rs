@@ -31,15 +31,15 @@ pub(super) struct WrittenViewRows {
     leases: HashMap<Fence, StampedRow<WrittenLease>>,
     runs: BTreeMap<RunId, WrittenRun>,
     keys: BTreeMap<Box<str>, StampedRow<IdempotencyRow>>,
-    /// The number of the current look.
-    look: u64,
+    /// The number of the current scan.
+    scan: u64,
 }
 
-/// A value with the number of the look that last saw it.
+/// A value with the number of the scan that last saw it.
 #[derive(Debug)]
 struct StampedRow<T> {
     it: T,
-    look: u64,
+    scan: u64,
 }
 
 /// The properties of a lease that can change.
@@ -70,7 +70,7 @@ struct WrittenStep {
     attempt: u16,
 }
 
-/// The progress of a look.
+/// The progress of a scan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DiffCursor {
     stage: DiffStage,
@@ -90,7 +90,7 @@ enum DiffStage {
     Runs,
 }
 
-/// Whether a look is complete.
+/// Whether a scan is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DiffProgress {
     /// Everything was looked at.
@@ -100,9 +100,9 @@ pub(super) enum DiffProgress {
 }
 
 impl WrittenViewRows {
-    /// Continues a look from the cursor until everything is seen, the time is up, or the difference is large enough.
+    /// Continues a scan from the cursor until everything is seen, the time is up, or the difference is large enough.
     /// Each call looks at something. It takes what it adds to the difference for written.
-    pub(super) fn look(
+    pub(super) fn scan(
         &mut self,
         engine: &Engine,
         diff: &mut SqlViewsDiff,
@@ -112,15 +112,15 @@ impl WrittenViewRows {
         diff.term = engine.term();
         if cursor.stage == DiffStage::Small {
             cursor.stage = DiffStage::Keys;
-            self.look += 1;
-            self.look_at_leader(engine, diff);
-            self.look_at_workers(engine, diff);
-            self.look_at_leases(engine, diff);
-            self.heard.look(engine, diff);
-            self.look_for_sealed(engine, diff);
+            self.scan += 1;
+            self.scan_leader(engine, diff);
+            self.scan_workers(engine, diff);
+            self.scan_leases(engine, diff);
+            self.heard.scan(engine, diff);
+            self.scan_sealed(engine, diff);
         }
         while cursor.stage == DiffStage::Keys {
-            self.look_at_keys(engine, diff, cursor);
+            self.scan_keys(engine, diff, cursor);
             if diff.is_large() || Instant::now() >= until {
                 return DiffProgress::Paused;
             }
@@ -131,7 +131,7 @@ impl WrittenViewRows {
             }
             let seen = self.runs.entry(run.id).or_insert_with(|| WrittenRun::new(&run));
             while cursor.step < run.plan.node_count() {
-                seen.look(&run, diff, &mut cursor.step);
+                seen.scan(&run, diff, &mut cursor.step);
                 if diff.is_large() || Instant::now() >= until {
                     return DiffProgress::Paused;
                 }
@@ -145,7 +145,7 @@ impl WrittenViewRows {
         DiffProgress::Through
     }
 
-    fn look_at_leader(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
+    fn scan_leader(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
         let leader = engine.leader();
         if self.leader != leader {
             self.leader = leader;
@@ -153,23 +153,23 @@ impl WrittenViewRows {
         }
     }
 
-    fn look_at_workers(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
-        let look = self.look;
+    fn scan_workers(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
+        let scan = self.scan;
         for report in engine.workers() {
             match self.workers.get_mut(&report.id) {
-                Some(seen) if same(&seen.it, &report) => seen.look = look,
+                Some(seen) if same(&seen.it, &report) => seen.scan = scan,
                 _ => {
                     let it = worker_row(&report);
                     diff.workers.upserted.push(it.clone());
-                    self.workers.insert(report.id, StampedRow { it, look });
+                    self.workers.insert(report.id, StampedRow { it, scan });
                 }
             }
         }
-        diff.workers.deleted.extend(unseen(&mut self.workers, look));
+        diff.workers.deleted.extend(unseen(&mut self.workers, scan));
     }
 
-    fn look_at_leases(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
-        let look = self.look;
+    fn scan_leases(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
+        let scan = self.scan;
         for report in engine.leases() {
             let it = WrittenLease {
                 granted_at: report.granted_at,
@@ -177,38 +177,38 @@ impl WrittenViewRows {
                 stop: report.stop,
                 locks: report.locks.len(),
             };
-            let before = self.leases.insert(report.fence, StampedRow { it, look });
+            let before = self.leases.insert(report.fence, StampedRow { it, scan });
             if before.is_none_or(|before| before.it != it) {
                 let expires = engine.expires(&report, self.heard.contacts());
                 diff.leases.upserted.push(lease_row(&report, expires));
             }
         }
-        diff.leases.deleted.extend(unseen(&mut self.leases, look));
+        diff.leases.deleted.extend(unseen(&mut self.leases, scan));
     }
 
     /// Looks at the next idempotency keys.
-    fn look_at_keys(&mut self, engine: &Engine, diff: &mut SqlViewsDiff, cursor: &mut DiffCursor) {
-        let mut looked = 0;
+    fn scan_keys(&mut self, engine: &Engine, diff: &mut SqlViewsDiff, cursor: &mut DiffCursor) {
+        let mut scanned = 0;
         let behind = cursor.key.take();
         for report in engine.key_reports(behind.as_deref()).take(STRIDE) {
-            looked += 1;
+            scanned += 1;
             let row = key_row(&report);
             cursor.key = Some(row.key.clone());
-            let (key, seen) = (row.key.clone(), StampedRow { it: row.clone(), look: self.look });
+            let (key, seen) = (row.key.clone(), StampedRow { it: row.clone(), scan: self.scan });
             let before = self.keys.insert(key, seen);
             if before.is_none_or(|before| before.it != row) {
                 diff.keys.upserted.push(row);
             }
         }
-        if looked < STRIDE {
+        if scanned < STRIDE {
             cursor.stage = DiffStage::Runs;
-            let gone = self.keys.extract_if(.., |_, seen| seen.look != self.look);
+            let gone = self.keys.extract_if(.., |_, seen| seen.scan != self.scan);
             diff.keys.deleted.extend(gone.map(|(key, _)| key));
         }
     }
 
     /// Sealed runs leave the tables with their steps.
-    fn look_for_sealed(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
+    fn scan_sealed(&mut self, engine: &Engine, diff: &mut SqlViewsDiff) {
         let here = |run: &RunId| engine.run_status(*run).is_some();
         diff.runs.deleted.extend(self.runs.extract_if(.., |run, _| !here(run)).map(|(run, _)| run));
     }
@@ -223,7 +223,7 @@ impl WrittenRun {
     }
 
     /// Looks at the next steps.
-    fn look(&mut self, run: &RunReport<'_>, diff: &mut SqlViewsDiff, next: &mut u32) {
+    fn scan(&mut self, run: &RunReport<'_>, diff: &mut SqlViewsDiff, next: &mut u32) {
         let mut rows = Vec::new();
         for step in run.steps(StepIx(*next)).take(STRIDE) {
             *next = step.step.0 + 1;
@@ -276,12 +276,12 @@ impl WrittenRun {
     }
 }
 
-/// Removes the entries that this look has not seen, and returns them.
+/// Removes the entries that this scan has not seen, and returns them.
 fn unseen<K: Copy + Ord + std::hash::Hash, T>(
     seen: &mut HashMap<K, StampedRow<T>>,
-    look: u64,
+    scan: u64,
 ) -> Vec<K> {
-    let mut gone: Vec<K> = seen.extract_if(|_, it| it.look != look).map(|(key, _)| key).collect();
+    let mut gone: Vec<K> = seen.extract_if(|_, it| it.scan != scan).map(|(key, _)| key).collect();
     gone.sort_unstable();
     gone
 }

@@ -93,12 +93,12 @@ impl SqlViewUpdater {
             rest(wait, &mut shutdown).await;
         }
         // The node may have given its term back by now. The write checks that the tables still belong to this updater.
-        if self.held.mark.is_some() { self.look(&mut shutdown).await } else { Ok(()) }
+        if self.held.mark.is_some() { self.scan(&mut shutdown).await } else { Ok(()) }
     }
 
     /// Looks once, if this node leads. A node that does not lead does not touch the tables.
     pub(super) async fn keep(&mut self, shutdown: &mut ShutdownReceiver) -> Result<(), StoreError> {
-        let (leads, position) = self.views.look(|view| (view.leads(), view.position));
+        let (leads, position) = self.views.with(|view| (view.leads(), view.position));
         if !leads {
             self.held = SqlViewWriteState::default();
             return Ok(());
@@ -109,7 +109,7 @@ impl SqlViewUpdater {
         if self.held.as_of.is_some_and(is_current) {
             return self.renew(shutdown).await;
         }
-        self.look(shutdown).await
+        self.scan(shutdown).await
     }
 
     /// Asks the leader for the contact times of its workers, for a short time.
@@ -125,9 +125,9 @@ impl SqlViewUpdater {
         let follows = self.held.mark;
         let mut diff = SqlViewsDiff::new(follows, next(follows));
         let heard = &mut self.held.written.heard;
-        self.views.look(|view| {
+        self.views.with(|view| {
             diff.term = view.engine.term();
-            heard.look(&view.engine, &mut diff);
+            heard.scan(&view.engine, &mut diff);
         });
         if !diff.contacts.heard.is_empty()
             && self.write(diff, shutdown).await? == SqlViewsOutcome::Conflict
@@ -138,7 +138,7 @@ impl SqlViewUpdater {
     }
 
     /// Looks at everything once, in slices, and writes the changes, in parts if there are many.
-    async fn look(&mut self, shutdown: &mut ShutdownReceiver) -> Result<(), StoreError> {
+    async fn scan(&mut self, shutdown: &mut ShutdownReceiver) -> Result<(), StoreError> {
         let mut cursor = DiffCursor::default();
         let mut as_of = None;
         loop {
@@ -167,9 +167,9 @@ impl SqlViewUpdater {
         loop {
             let shadow = &mut self.held.written;
             let until = Instant::now() + LOOK_SLICE;
-            let (now, progress) = self.views.look(|view| {
+            let (now, progress) = self.views.with(|view| {
                 let now = SqlViewsAsOf { position: view.position, at: view.engine.now() };
-                (now, shadow.look(&view.engine, &mut diff, cursor, until))
+                (now, shadow.scan(&view.engine, &mut diff, cursor, until))
             });
             if as_of.is_none() {
                 *as_of = Some(now);

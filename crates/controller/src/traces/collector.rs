@@ -11,7 +11,7 @@ const PATH: &str = "/v1/traces";
 /// A collector, and the name under which this program reports to it.
 #[derive(Clone)]
 pub struct TraceCollector {
-    pub(super) place: ControllerAddress,
+    pub(super) endpoint: ControllerAddress,
     pub(super) path: String,
     /// Headers that the collector requires.
     pub(super) headers: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub struct TraceCollectorError {
 /// Headers may be credentials.
 impl fmt::Debug for TraceCollector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Collector({}{})", self.place, self.path)
+        write!(f, "Collector({}{})", self.endpoint, self.path)
     }
 }
 
@@ -67,7 +67,7 @@ impl TraceCollector {
             return Err(bad("its path cannot be sent"));
         }
         Ok(Self {
-            place,
+            endpoint: place,
             path: path.to_owned(),
             headers: Vec::new(),
             service: "windlass".to_owned(),
@@ -101,7 +101,7 @@ mod tests {
 
     fn shown(collector: Result<TraceCollector, TraceCollectorError>) -> String {
         match collector {
-            Ok(it) => format!("{}{}", it.place, it.path),
+            Ok(it) => format!("{}{}", it.endpoint, it.path),
             Err(error) => error.why,
         }
     }

@@ -95,12 +95,12 @@ impl SpanExporter {
     }
 
     async fn post(&self, body: &[u8]) -> Result<u64, SpanExportError> {
-        let TraceCollector { place, path, headers, .. } = &self.collector;
+        let TraceCollector { endpoint: address, path, headers, .. } = &self.collector;
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let ask = HttpRequest {
             method: Method::POST,
-            place,
+            address,
             path,
             content: "application/json",
             body: body.to_vec().into(),

@@ -45,7 +45,7 @@ impl RunTracer {
     /// Returns a tracer of spans that end from now on. Their beginnings are read from the journal.
     pub fn new(handle: &NodeHandle, journal: &Arc<dyn Journal>, collector: TraceCollector) -> Self {
         let views = Arc::clone(handle.views());
-        let from = views.look(|view| view.position);
+        let from = views.with(|view| view.position);
         let follower = views.follow(journal, Position(0));
         let meters = Arc::clone(handle.meters());
         Self { views, meters, follower, from, parent: None, run: None, collector }
@@ -87,14 +87,14 @@ impl RunTracer {
     async fn trace(self, queue: mpsc::Sender<TraceSpan>, mut shutdown: ShutdownReceiver) {
         let Self { views, meters, mut follower, from, parent, run, .. } = self;
         let mut spans = TraceSpanFold::default();
-        views.look(|view| {
+        views.with(|view| {
             view.engine.workers().for_each(|it| spans.set_worker_name(it.id, &it.name));
         });
         let (mut last, mut is_ours) = (None, false);
         while last.is_none_or(|last| follower.position() < last) {
             let mut fold = |recorded: &RecordedEvent| {
                 if let Event::Led(event::Led { term, .. }) = &recorded.event {
-                    is_ours = views.look(|view| view.has_led(*term));
+                    is_ours = views.with(|view| view.has_led(*term));
                 }
                 let is_wanted = run.map_or(is_ours, |run| recorded.event.run() == Some(run));
                 let is_new = recorded.position > from && is_wanted;
@@ -105,7 +105,7 @@ impl RunTracer {
             };
             tokio::select! {
                 () = shutdown.wait(), if last.is_none() => {
-                    last = Some(views.look(|view| view.position));
+                    last = Some(views.with(|view| view.position));
                 }
                 followed = follower.next_retrying() => {
                     followed.iter().for_each(|recorded| fold(recorded));

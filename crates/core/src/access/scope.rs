@@ -31,11 +31,11 @@ impl AccessScope {
     /// assert!(AccessScope::Submit.allows(AccessScope::Read));
     /// assert!(!AccessScope::Worker.allows(AccessScope::Read));
     /// ```
-    pub fn allows(self, asked: Self) -> bool {
+    pub fn allows(self, scope: Self) -> bool {
         match self {
             Self::Admin => true,
-            Self::Submit => matches!(asked, Self::Submit | Self::Read),
-            Self::Worker | Self::Read => asked == self,
+            Self::Submit => matches!(scope, Self::Submit | Self::Read),
+            Self::Worker | Self::Read => scope == self,
         }
     }
 }
@@ -68,8 +68,8 @@ pub struct AccessScopes(BTreeSet<AccessScope>);
 
 impl AccessScopes {
     /// Whether one of the scopes includes the requested one.
-    pub fn allow(&self, asked: AccessScope) -> bool {
-        self.iter().any(|scope| scope.allows(asked))
+    pub fn allow(&self, needed: AccessScope) -> bool {
+        self.iter().any(|scope| scope.allows(needed))
     }
 
     /// Returns the scopes.

@@ -53,10 +53,11 @@ pub(super) fn params_read(work: &StepWork, params: &Value) -> BTreeMap<String, V
 /// Returns the names of steps that the condition, the key or the work of a step reads.
 pub(super) fn steps_read(step: &StepDecl, work: &StepWork) -> BTreeSet<String> {
     let by_work = work.templates().flat_map(Template::paths).map(|read| read.path);
-    let asked = step.condition.iter().flat_map(|asked| &asked.reads).map(|read| read.path.clone());
+    let condition =
+        step.condition.iter().flat_map(|condition| &condition.reads).map(|read| read.path.clone());
     let keyed =
         step.idempotency_key.iter().flat_map(|key| &key.reads).map(|read| read.path.clone());
-    let of_steps = by_work.chain(asked).chain(keyed).filter(|path| path[0] == "steps");
+    let of_steps = by_work.chain(condition).chain(keyed).filter(|path| path[0] == "steps");
     let called = match &step.action {
         // The function decides which outputs it uses, so it receives all of them.
         spec::ActionDecl::Call(_) => step.needs.as_slice(),

@@ -72,7 +72,7 @@ impl<'a> CellSpecs<'a> {
 /// Returns all paths that the engine settings of a step read.
 fn engine_reads<'a>(step: &'a StepDecl, defaults: &'a StepSettings) -> Vec<&'a SpannedPath> {
     let mut reads: Vec<&SpannedPath> = Vec::new();
-    reads.extend(step.condition.iter().flat_map(|asked| &asked.reads));
+    reads.extend(step.condition.iter().flat_map(|condition| &condition.reads));
     reads.extend(step.idempotency_key.iter().flat_map(|key| &key.reads));
     reads.extend(step.plan_time_reads());
     reads.extend(defaults.plan_time_reads());

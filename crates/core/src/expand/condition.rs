@@ -15,31 +15,35 @@ use crate::spec::{SpannedCondition, SpannedTemplate};
 /// Returns the conditions on needs and on values.
 pub(super) fn condition(
     known: &mut PlanTimeRenderer<'_>,
-    asked: Option<&SpannedCondition>,
+    condition: Option<&SpannedCondition>,
 ) -> (StatusCondition, ValueCondition) {
-    let Some(asked) = asked else { return (StatusCondition::Success, ValueCondition::Holds) };
-    let status = asked.condition.status;
-    let Some(expression) = &asked.condition.value else { return (status, ValueCondition::Holds) };
+    let Some(condition) = condition else {
+        return (StatusCondition::Success, ValueCondition::Holds);
+    };
+    let status = condition.condition.status;
+    let Some(expression) = &condition.condition.value else {
+        return (status, ValueCondition::Holds);
+    };
     // Parsed again, so that the ranges of its paths refer to its own text.
     let Ok(expression) = Expression::parse(expression.text()) else {
         return (status, ValueCondition::Holds);
     };
-    let asks = asked.reads.iter().any(|read| read.path[0] == "steps");
+    let asks = condition.reads.iter().any(|read| read.path[0] == "steps");
     let when = if asks {
-        condition_later(known, asked, &expression)
+        condition_later(known, condition, &expression)
     } else {
-        condition_now(known, asked, &expression)
+        condition_now(known, condition, &expression)
     };
     (status, when.unwrap_or_default())
 }
 
 fn condition_now(
     known: &mut PlanTimeRenderer<'_>,
-    asked: &SpannedCondition,
+    condition: &SpannedCondition,
     expression: &Expression,
 ) -> Option<ValueCondition> {
     let holds = expression.evaluate_bool(&known.scope);
-    if known.value_or_report(holds, &asked.span, &asked.reads)? {
+    if known.value_or_report(holds, &condition.span, &condition.reads)? {
         return Some(ValueCondition::Holds);
     }
     let mut values: Vec<String> = Vec::new();
@@ -57,13 +61,13 @@ fn condition_now(
 /// Inserts the known values into the expression: at run time only `steps` is known.
 fn condition_later(
     known: &mut PlanTimeRenderer<'_>,
-    asked: &SpannedCondition,
+    when: &SpannedCondition,
     expression: &Expression,
 ) -> Option<ValueCondition> {
     let rewritten = expression.substitute_known(&known.scope, &["params", "matrix"]);
     let left = rewritten.paths().into_iter().find(|read| read.path[0] != "steps");
     let Some(left) = left else { return Some(ValueCondition::Asks(rewritten.text().into())) };
-    let problem = unquotable_value_problem(&left.path.join("."), "a condition", &asked.span);
+    let problem = unquotable_value_problem(&left.path.join("."), "a condition", &when.span);
     known
         .problems
         .push(problem.help("pass it to the step as a variable and test it in the script"));

@@ -189,9 +189,9 @@ fn reads(step: &StepDecl) -> BTreeSet<String> {
     };
     let with = with.iter().flat_map(|value| &value.value.reads);
     let env = step.settings.env.iter().flat_map(|variable| &variable.value.reads);
-    let asked = step.condition.iter().flat_map(|asked| &asked.reads);
+    let condition = step.condition.iter().flat_map(|condition| &condition.reads);
     let keyed = step.idempotency_key.iter().flat_map(|key| &key.reads);
-    let reads = script.iter().chain(with).chain(env).chain(asked).chain(keyed);
+    let reads = script.iter().chain(with).chain(env).chain(condition).chain(keyed);
     let reads = reads.filter(|read| read.path.first().is_some_and(|root| root == "steps"));
     let taken = taken.iter().filter(|need| !need.optional).map(|need| need.step.value.clone());
     reads.filter_map(|read| read.path.get(1).cloned()).chain(taken).collect()

@@ -185,10 +185,10 @@ impl Engine {
         if !waiting.is_empty() {
             return WhyReport::Locks { waiting };
         }
-        let place = self.lane_position(run_ix, step, lane_ix);
+        let position = self.lane_position(run_ix, step, lane_ix);
         let ahead = lane
             .iter()
-            .take_while(|(at, queued)| *at < place || (*at == place && queued.step != step));
+            .take_while(|(at, queued)| *at < position || (*at == position && queued.step != step));
         WhyReport::Queue { ahead: ahead.count(), workers: self.eliminations(lane) }
     }
 

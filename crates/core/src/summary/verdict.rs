@@ -31,13 +31,13 @@ pub struct VerdictRequest<'a> {
 
 impl RunSummary {
     /// Returns the result of the run.
-    pub fn verdict(&self, asked: VerdictRequest<'_>) -> RunVerdict {
+    pub fn verdict(&self, request: VerdictRequest<'_>) -> RunVerdict {
         match self.status {
-            RunStatus::Succeeded if self.any_unplaceable(asked.named) => {
+            RunStatus::Succeeded if self.any_unplaceable(request.named) => {
                 RunVerdict::NoMatchingWorker
             }
             RunStatus::Succeeded => RunVerdict::Ok,
-            _ if asked.interrupted => RunVerdict::Interrupted,
+            _ if request.interrupted => RunVerdict::Interrupted,
             RunStatus::Running | RunStatus::Cancelling | RunStatus::Interrupted => {
                 RunVerdict::Interrupted
             }

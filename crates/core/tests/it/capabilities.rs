@@ -19,7 +19,7 @@ fn pinned() -> StepSpec {
     placed(Placement { pin: PinTarget::Leader, ..Placement::default() })
 }
 
-fn told(warnings: &[SubmitWarning]) -> Vec<String> {
+fn texts(warnings: &[SubmitWarning]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()
 }
 
@@ -79,7 +79,7 @@ fn unplaceable_step_waits_names_the_label_and_finally_fails() {
         plan.step("sign", StepSpec::requiring(["windows"]), []);
         plan.plain("upload", ["sign"]);
     });
-    assert_eq!(told(&warnings), ["no worker has `windows` (step sign requires windows)"]);
+    assert_eq!(texts(&warnings), ["no worker has `windows` (step sign requires windows)"]);
     cluster.pass(Span::mins(5).saturating_sub(Span::millis(1)));
     assert_eq!(cluster.status("sign"), StepStatus::Ready);
     assert_eq!(no_worker(cluster.why("sign")), "windows: alpha lacks windows");
@@ -109,7 +109,7 @@ fn refusal_names_the_smallest_missing_requirement() {
     };
     let mut cluster = TestCluster::new();
     let warned = |cluster: &mut TestCluster, name: &str, spec: StepSpec| {
-        told(&cluster.submit(name, |plan| plan.matrix("train", ["1", "2"], |_| spec.clone())))
+        texts(&cluster.submit(name, |plan| plan.matrix("train", ["1", "2"], |_| spec.clone())))
     };
     assert_eq!(
         warned(&mut cluster, "nobody", demand(&["gpu"])),

@@ -133,8 +133,8 @@ fn step_with_inputs_beyond_the_message_limit_fails_with_a_reason() {
 }
 
 /// The result of `build`, which is stored outside the journal.
-fn kept(place: LargeValueLocation) -> Outcome {
-    let kept = LargeValueRef { run: RunId(1), step: BUILD, attempt: 1, delivery: 1, place };
+fn kept(location: LargeValueLocation) -> Outcome {
+    let kept = LargeValueRef { run: RunId(1), step: BUILD, attempt: 1, delivery: 1, location };
     Outcome { output: StepOutput::Kept(kept.into()), ..Outcome::exit(0) }
 }
 
@@ -149,15 +149,15 @@ fn large_value_is_passed_by_reference_to_its_reader() {
 
 #[test]
 fn conditions_and_keys_cannot_read_large_values() {
-    let place = || LargeValueLocation::Leader { hash: [7; 32], size: 1 << 20 };
+    let location = || LargeValueLocation::Leader { hash: [7; 32], size: 1 << 20 };
     let mut asking = cluster(asks("steps.build.outputs.channel == \"stable\""));
-    asking.finish("alpha", "build", kept(place()));
+    asking.finish("alpha", "build", kept(location()));
     assert_eq!(asking.status("deploy"), StepStatus::Failed, "null would be a wrong value");
     let key = StepSpec::idempotent("${{ steps.build.outputs.channel }}");
     let mut keyed = cluster(StepSpec { reads: vec![BUILD], ..key });
-    keyed.finish("alpha", "build", kept(place()));
+    keyed.finish("alpha", "build", kept(location()));
     assert_eq!(keyed.status("deploy"), StepStatus::Failed);
-    let mut told = cluster(asks("steps.build.status == \"succeeded\""));
-    told.finish("alpha", "build", kept(place()));
-    assert_eq!(told.status("deploy"), StepStatus::Running, "how it ended can be read");
+    let mut cluster = cluster(asks("steps.build.status == \"succeeded\""));
+    cluster.finish("alpha", "build", kept(location()));
+    assert_eq!(cluster.status("deploy"), StepStatus::Running, "how it ended can be read");
 }

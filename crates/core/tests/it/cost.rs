@@ -50,9 +50,9 @@ impl MeasuredEngine {
         };
         measured.ask(lead);
         let register = EngineRequest::Register(measured.worker.register());
-        let EngineAnswer::Registered(told) = measured.ask(register) else { panic!("it may join") };
-        let told: RegisterReply = told;
-        measured.worker.joined(&told);
+        let EngineAnswer::Registered(reply) = measured.ask(register) else { panic!("it may join") };
+        let reply: RegisterReply = reply;
+        measured.worker.joined(&reply);
         measured
     }
 
@@ -217,8 +217,8 @@ fn denying(steps: std::ops::Range<usize>) -> Result<Plan, Vec<PlanError>> {
 fn thousand_workers_are_matched_to_the_maximum_of_requirements_in_time() {
     let beyond = denying(0..DEMANDS_MAX + 1).expect_err("it is beyond the bound");
     assert_eq!(beyond, [PlanError::TooManyDemands(DEMANDS_MAX + 1)]);
-    let told = beyond[0].to_string();
-    assert!(told.contains("10001") && told.contains("10000"), "{told}");
+    let text = beyond[0].to_string();
+    assert!(text.contains("10001") && text.contains("10000"), "{text}");
     let mut engine = MeasuredEngine::new(4, &["linux"]);
     (2..=1_000).for_each(|id| engine.join(id, &["linux", "x64"]));
     engine.submit(denying(0..DEMANDS_MAX).expect("it is at the bound"));

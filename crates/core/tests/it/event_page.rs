@@ -34,9 +34,9 @@ fn page_has_a_line_for_each_event_and_no_other() {
     let (_, types) = PAGE.split_once("## Types").expect("it lists types");
     let (types, _) = types.split_once("## Names that others use").expect("it ends there");
     let rows = types.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    let told: Vec<&str> = rows.collect();
-    assert_eq!(told.iter().copied().collect::<BTreeSet<_>>(), BTreeSet::from(Event::KINDS));
-    assert_eq!(told.len(), Event::KINDS.len(), "each once: {told:?}");
+    let lines: Vec<&str> = rows.collect();
+    assert_eq!(lines.iter().copied().collect::<BTreeSet<_>>(), BTreeSet::from(Event::KINDS));
+    assert_eq!(lines.len(), Event::KINDS.len(), "each once: {lines:?}");
 }
 
 #[test]

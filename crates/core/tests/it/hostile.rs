@@ -152,29 +152,33 @@ fn flood_of_outcomes_of_unknown_leases_counts_as_one_loss_at_most() {
 #[test]
 fn reported_losses_count_once_a_term_and_only_within_bounds() {
     let mut cluster = TestCluster::new().worker("alpha", 9, []);
-    let told = |cluster: &mut TestCluster, fence: Fence| {
+    let reported = |cluster: &mut TestCluster, fence: Fence| {
         let mut exchange = cluster.send("alpha");
         exchange.finished = vec![claim(fence.0, 77, 0)];
         let replies = cluster.arrive(&exchange);
         cluster.deliver(replies);
         cluster.engine.generation()
     };
-    assert_eq!(told(&mut cluster, Fence::new(60_000, 1)), 0, "a store is not restored this often");
-    assert_eq!(told(&mut cluster, Fence::new(0, 99)), 1);
+    assert_eq!(
+        reported(&mut cluster, Fence::new(60_000, 1)),
+        0,
+        "a store is not restored this often"
+    );
+    assert_eq!(reported(&mut cluster, Fence::new(0, 99)), 1);
     for generation in 1..10 {
         assert_eq!(
-            told(&mut cluster, Fence::new(generation, 99)),
+            reported(&mut cluster, Fence::new(generation, 99)),
             1,
             "the store cannot have lost more"
         );
     }
     cluster.take_over();
     assert_eq!(
-        told(&mut cluster, Fence::new(3, 99)),
+        reported(&mut cluster, Fence::new(3, 99)),
         4,
         "a new leader may have found an older store"
     );
-    assert_eq!(told(&mut cluster, Fence::new(4, 99)), 4);
+    assert_eq!(reported(&mut cluster, Fence::new(4, 99)), 4);
 }
 
 #[test]

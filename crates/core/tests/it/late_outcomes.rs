@@ -193,11 +193,11 @@ fn a_success_that_was_not_sent_counts_after_the_guard_has_reported_the_end() {
         let mut next = cluster.workers["alpha"].next_incarnation();
         next.former = former;
         let fence = next.register().spooled[0].lease.fence;
-        let EngineAnswer::Registered(told) = cluster.ask(EngineRequest::Register(next.register()))
+        let EngineAnswer::Registered(reply) = cluster.ask(EngineRequest::Register(next.register()))
         else {
             panic!("the next incarnation may join");
         };
-        assert_eq!(told.verdicts, [(fence, OutcomeVerdict::Accepted)]);
+        assert_eq!(reply.verdicts, [(fence, OutcomeVerdict::Accepted)]);
     }
     assert_eq!(cluster.status("build"), StepStatus::Succeeded);
     assert_eq!((grants(&cluster), kept_late(&cluster)), (1, 0));

@@ -105,10 +105,10 @@ fn lock_report_names_the_holders_and_counts_the_waiters() {
 }
 
 /// A value that is read back equals the value that was written.
-fn json<T: Serialize + DeserializeOwned + PartialEq + Debug>(told: &T) -> String {
-    let text = serde_json::to_string(told).expect("a report has a JSON form");
+fn json<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> String {
+    let text = serde_json::to_string(value).expect("a report has a JSON form");
     let read: T = serde_json::from_str(&text).expect("and is read back");
-    assert_eq!(read, *told);
+    assert_eq!(read, *value);
     text
 }
 

@@ -46,10 +46,10 @@ fn dropped_worker_still_gets_a_verdict_for_each_spooled_outcome() {
     let mate = cluster.workers["alpha"].next_incarnation();
     let spooled: Vec<_> = mate.register().spooled;
     let answer = cluster.ask(windlass_core::engine::EngineRequest::Register(mate.register()));
-    let EngineAnswer::Registered(told) = answer else {
+    let EngineAnswer::Registered(reply) = answer else {
         panic!("it may join again: {answer:?}");
     };
-    assert_eq!(told.verdicts, [(spooled[0].lease.fence, OutcomeVerdict::Stale)]);
+    assert_eq!(reply.verdicts, [(spooled[0].lease.fence, OutcomeVerdict::Stale)]);
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl SessionWorker {
         }
     }
 
-    pub(crate) fn joined(&mut self, told: &RegisterReply) {
+    pub(crate) fn joined(&mut self, reply: &RegisterReply) {
         let config = SessionConfig {
             worker: self.id,
             incarnation: self.incarnation,
@@ -112,7 +112,7 @@ impl SessionWorker {
             bugs: PlantedBugs::NONE,
         };
         self.spool.clear();
-        self.session = Some(WorkerSession::new(config, told));
+        self.session = Some(WorkerSession::new(config, reply));
     }
 
     pub(crate) fn session(&mut self) -> &mut WorkerSession {

@@ -46,14 +46,14 @@ impl QueuedSession {
             leases_expire: false,
             bugs: PlantedBugs::NONE,
         };
-        let told = RegisterReply {
+        let reply = RegisterReply {
             term: Term(1),
             ttl: Span::secs(15),
             interval: Span::secs(5),
             verdicts: Vec::new(),
         };
         Self {
-            session: WorkerSession::new(config, &told),
+            session: WorkerSession::new(config, &reply),
             fences: 0,
             willing_below: Fence(u64::MAX),
             running: BTreeSet::new(),
@@ -75,7 +75,7 @@ impl QueuedSession {
             let heard = !self
                 .untold
                 .iter()
-                .any(|told| matches!(told, QueueNotice::Began(of) if *of == fence));
+                .any(|notice| matches!(notice, QueueNotice::Began(of) if *of == fence));
             let started = self.started.contains(&fence) && heard;
             assert_eq!(listed.phase == LeasePhase::Started, started, "{listed:?}");
         }
@@ -240,8 +240,8 @@ fn late_notification_of_an_end_does_not_lengthen_the_step() {
     post.session.on_processes_gone([(Fence(1), ms(130))]);
     let ended = [1, 2].map(|fence| (Fence(fence), Outcome::exit(0)));
     post.session.on_finished(ended, ms(150));
-    let told = post.session.exchange(ms(150)).finished;
-    let ran: Vec<_> = told.iter().map(|finished| finished.ran).collect();
+    let finished = post.session.exchange(ms(150)).finished;
+    let ran: Vec<_> = finished.iter().map(|finished| finished.ran).collect();
     assert_eq!(ran, [Some(Span::millis(30)), Some(Span::millis(50))]);
 }
 

@@ -147,9 +147,9 @@ fn summary_matches_the_engine_and_shows_waits_attempts_and_critical_path() {
     assert_eq!(chain, ["fetch", "flaky", "ship"]);
     assert!(path.percent > 70, "{path:?}");
     let named = [summary.plan().find("test").unwrap()];
-    let asked = VerdictRequest { named: &named, interrupted: false };
+    let request = VerdictRequest { named: &named, interrupted: false };
     assert_eq!(
-        summary.verdict(asked),
+        summary.verdict(request),
         RunVerdict::NoMatchingWorker,
         "a selected step is meant to run"
     );
@@ -222,8 +222,8 @@ fn summary_shows_a_lost_worker_and_a_takeover() {
     let summary = story.summary();
     assert_eq!((summary.interruptions(), summary.workers_met_count()), (1, 2));
     let tries = summary.step(StepIx(0)).unwrap().deliveries();
-    let told: Vec<_> = tries.iter().map(|it| (it.attempt, it.delivery, it.outcome)).collect();
-    assert_eq!(told, [(1, 1, Some(OutcomeKind::Lost)), (1, 2, Some(OutcomeKind::Succeeded))]);
+    let attempts: Vec<_> = tries.iter().map(|it| (it.attempt, it.delivery, it.outcome)).collect();
+    assert_eq!(attempts, [(1, 1, Some(OutcomeKind::Lost)), (1, 2, Some(OutcomeKind::Succeeded))]);
     assert_eq!(summary.to_json(story.cluster.now)["interruptions"], 1);
 }
 
@@ -273,8 +273,8 @@ fn cancelled_run_names_the_canceller_and_its_steps_the_reason() {
     let last = summary.step(StepIx(0)).and_then(|step| step.last_delivery()).unwrap();
     assert_eq!(last.stop, Some(StopReason::RunCancelled));
     assert_eq!(story.verdict(), RunVerdict::Cancelled);
-    let asked = VerdictRequest { named: &[], interrupted: true };
-    assert_eq!(summary.verdict(asked), RunVerdict::Interrupted);
+    let request = VerdictRequest { named: &[], interrupted: true };
+    assert_eq!(summary.verdict(request), RunVerdict::Interrupted);
 }
 
 #[test]
@@ -386,8 +386,8 @@ fn shares_are_the_busy_part_of_each_workers_presence() {
     story.after(4).succeed("b").succeed("c");
     let now = story.cluster.now;
     let shares = story.summary().worker_shares(now);
-    let told: Vec<_> =
+    let shares: Vec<_> =
         shares.iter().map(|it| (it.worker, it.deliveries, it.busy, it.percent)).collect();
     let expected = [("ann", 2, Span::secs(6), Some(100)), ("ben", 1, Span::secs(4), Some(50))];
-    assert_eq!(told, expected);
+    assert_eq!(shares, expected);
 }

@@ -209,8 +209,8 @@ impl TestCluster {
         mut mate: SessionWorker,
     ) -> Result<(), WorkerRefusal> {
         match self.ask(EngineRequest::Register(mate.register())) {
-            EngineAnswer::Registered(told) => {
-                mate.joined(&told);
+            EngineAnswer::Registered(reply) => {
+                mate.joined(&reply);
                 self.workers.insert(key.to_owned(), mate);
                 Ok(())
             }

@@ -13,8 +13,8 @@ use crate::test_cluster::TestCluster;
 const BUILD: StepIx = StepIx(0);
 
 fn result(run: u64, step: StepIx) -> LargeValueRef {
-    let place = LargeValueLocation::Leader { hash: [7; 32], size: 1 << 20 };
-    LargeValueRef { run: RunId(run), step, attempt: 1, delivery: 1, place }
+    let location = LargeValueLocation::Leader { hash: [7; 32], size: 1 << 20 };
+    LargeValueRef { run: RunId(run), step, attempt: 1, delivery: 1, location }
 }
 
 fn with_result(run: u64, step: StepIx) -> Outcome {
@@ -51,19 +51,19 @@ fn deploying(deploy: StepSpec) -> TestCluster {
 #[test]
 fn worker_may_fetch_only_results_that_its_leased_steps_read() {
     let mut cluster = deploying(reading(BUILD));
-    let asked = result(1, BUILD).name();
-    assert!(may_fetch(&cluster, "alpha", asked));
-    assert!(!may_fetch(&cluster, "beta", asked), "its step reads nothing");
+    let wanted = result(1, BUILD).name();
+    assert!(may_fetch(&cluster, "alpha", wanted));
+    assert!(!may_fetch(&cluster, "beta", wanted), "its step reads nothing");
     for other in [
-        LargeValueId { run: RunId(2), ..asked },
-        LargeValueId { step: StepIx(1), ..asked },
-        LargeValueId { attempt: 2, ..asked },
-        LargeValueId { delivery: 2, ..asked },
+        LargeValueId { run: RunId(2), ..wanted },
+        LargeValueId { step: StepIx(1), ..wanted },
+        LargeValueId { attempt: 2, ..wanted },
+        LargeValueId { delivery: 2, ..wanted },
     ] {
         assert!(!may_fetch(&cluster, "alpha", other), "{other:?}");
     }
     cluster.finish("alpha", "deploy", Outcome::exit(0));
-    assert!(!may_fetch(&cluster, "alpha", asked), "the lease has ended");
+    assert!(!may_fetch(&cluster, "alpha", wanted), "the lease has ended");
 }
 
 #[test]

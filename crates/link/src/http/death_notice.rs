@@ -43,7 +43,7 @@ pub fn send_death_notice(notice: &DeathNoticeConfig, started: &[Fence]) {
 pub async fn report_own_end(link: &HttpWorkerLink, worker: WorkerId, incarnation: Incarnation) {
     let report = DeathNoticeBody { incarnation, started: Vec::new() };
     let path = format!("/workers/{}/ended", worker.0);
-    drop(link.client().post(&link.place(), &path, &report, WITHIN).await);
+    drop(link.client().post(&link.address(), &path, &report, WITHIN).await);
 }
 
 async fn report(notice: &DeathNoticeConfig, started: &[Fence]) {

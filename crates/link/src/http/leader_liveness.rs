@@ -68,10 +68,10 @@ impl LeaderLiveness {
 
     /// Records that this controller did not answer in time. The next leader may park exchanges for longer, so the
     /// timeout grows.
-    pub(super) fn mark_silent(&self, place: &ControllerAddress) {
+    pub(super) fn mark_silent(&self, address: &ControllerAddress) {
         let mut patience = self.exchange_timeout.lock().unwrap_or_else(PoisonError::into_inner);
         *patience = (*patience * 2).min(EXCHANGE_TIMEOUT_MAX);
-        self.silent.send_replace(Some(place.clone()));
+        self.silent.send_replace(Some(address.clone()));
     }
 
     /// Records that the controller responds again.
@@ -79,15 +79,15 @@ impl LeaderLiveness {
         self.silent.send_replace(None);
     }
 
-    pub(super) fn is_silent(&self, place: &ControllerAddress) -> bool {
-        self.silent.borrow().as_ref() == Some(place)
+    pub(super) fn is_silent(&self, address: &ControllerAddress) -> bool {
+        self.silent.borrow().as_ref() == Some(address)
     }
 
     /// Waits until this controller is silent, if necessary forever.
-    pub(super) async fn wait_until_silent(&self, place: &ControllerAddress) {
+    pub(super) async fn wait_until_silent(&self, address: &ControllerAddress) {
         let mut silent = self.silent.subscribe();
         // The sender is part of `self`, so this does not fail.
-        drop(silent.wait_for(|silent| silent.as_ref() == Some(place)).await);
+        drop(silent.wait_for(|silent| silent.as_ref() == Some(address)).await);
     }
 }
 
@@ -121,17 +121,19 @@ mod tests {
 
     #[test]
     fn response_timeout_exceeds_the_poll_time_and_grows_without_answers() {
-        let (silence, place) = (LeaderLiveness::new(), "http://a:1".parse().unwrap());
+        let (silence, address) = (LeaderLiveness::new(), "http://a:1".parse().unwrap());
         assert_eq!(silence.exchange_timeout(), EXCHANGE_TIMEOUT_MAX, "no interval known yet");
         silence.record_answer(Span::secs(5));
         assert_eq!(silence.exchange_timeout(), Duration::from_secs(7));
-        silence.mark_silent(&place);
+        silence.mark_silent(&address);
         assert_eq!(silence.exchange_timeout(), Duration::from_secs(14));
-        (0..9).for_each(|_| silence.mark_silent(&place));
+        (0..9).for_each(|_| silence.mark_silent(&address));
         assert_eq!(silence.exchange_timeout(), EXCHANGE_TIMEOUT_MAX);
-        assert!(silence.is_silent(&place));
+        assert!(silence.is_silent(&address));
         silence.mark_responsive();
         silence.record_answer(Span::secs(1));
-        assert!(!silence.is_silent(&place) && silence.exchange_timeout() == Duration::from_secs(3));
+        assert!(
+            !silence.is_silent(&address) && silence.exchange_timeout() == Duration::from_secs(3)
+        );
     }
 }

@@ -48,7 +48,7 @@ impl HttpWorkerLink {
     }
 
     /// The address at which the leader is expected.
-    pub fn place(&self) -> ControllerAddress {
+    pub fn address(&self) -> ControllerAddress {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -64,9 +64,9 @@ impl HttpWorkerLink {
 
     /// Fetches the description of the cluster.
     pub async fn cluster(&self) -> Result<ClusterDescription, LinkError> {
-        let place = self.place();
-        let answered = self.client.get(&place, "/cluster", WITHIN).await;
-        self.read(&place, answered.map(|answered| answered.body))
+        let address = self.address();
+        let answered = self.client.get(&address, "/cluster", WITHIN).await;
+        self.read(&address, answered.map(|answered| answered.body))
     }
 
     async fn send_message<T: DeserializeOwned>(
@@ -78,16 +78,16 @@ impl HttpWorkerLink {
         // Each controller is asked once; then the worker pauses before it tries again.
         let (mut tried, mut not_leader) = (Vec::new(), None);
         loop {
-            let place = self.place();
-            let answered = self.post(&place, path, message, within).await;
-            let error = match self.read(&place, answered) {
+            let address = self.address();
+            let answered = self.post(&address, path, message, within).await;
+            let error = match self.read(&address, answered) {
                 Err(error) if !error.is_final() => error,
                 answered => return answered,
             };
             if matches!(error, LinkError::NotLeader(_)) {
                 not_leader = Some(error.clone());
             }
-            tried.push(place);
+            tried.push(address);
             if !self.leave_tried(&tried) {
                 // Prefer NotLeader to Unreachable: a standby will soon know the leader.
                 return Err(not_leader.unwrap_or(error));
@@ -98,29 +98,30 @@ impl HttpWorkerLink {
     /// Sends one request to the expected leader, unless that controller is silent.
     async fn post(
         &self,
-        place: &ControllerAddress,
+        address: &ControllerAddress,
         path: &str,
         message: &impl Serialize,
         within: Duration,
     ) -> Result<Bytes, HttpCallError> {
         let silent = |reason: &str| {
-            Err(HttpCallError::Unreachable { place: place.clone(), reason: reason.to_owned() })
+            Err(HttpCallError::Unreachable { address: address.clone(), reason: reason.to_owned() })
         };
-        if self.liveness.is_silent(place) && !self.probe_health(place).await {
+        if self.liveness.is_silent(address) && !self.probe_health(address).await {
             return silent("it does not respond");
         }
-        let asked = timeout(within, self.client.post(place, path, message, EXCHANGE_TIMEOUT_MAX));
+        let response =
+            timeout(within, self.client.post(address, path, message, EXCHANGE_TIMEOUT_MAX));
         tokio::select! {
             biased;
-            answered = asked => match answered {
+            answered = response => match answered {
                 Ok(answered) => answered.map(|answered| answered.body),
                 Err(_) if self.has_single_controller() => silent("no answer in time"),
                 Err(_) => {
-                    self.liveness.mark_silent(place);
+                    self.liveness.mark_silent(address);
                     silent("no answer in time")
                 }
             },
-            () = self.liveness.wait_until_silent(place) => silent("it has not responded for too long"),
+            () = self.liveness.wait_until_silent(address) => silent("it has not responded for too long"),
         }
     }
 
@@ -139,8 +140,8 @@ impl HttpWorkerLink {
     }
 
     /// Whether a silent controller responds again.
-    async fn probe_health(&self, place: &ControllerAddress) -> bool {
-        let awake = self.client.get(place, "/healthz", HEALTHY_WITHIN).await.is_ok();
+    async fn probe_health(&self, address: &ControllerAddress) -> bool {
+        let awake = self.client.get(address, "/healthz", HEALTHY_WITHIN).await.is_ok();
         if awake {
             self.liveness.mark_responsive();
         }
@@ -149,41 +150,41 @@ impl HttpWorkerLink {
 
     fn read<T: DeserializeOwned>(
         &self,
-        place: &ControllerAddress,
+        address: &ControllerAddress,
         answered: Result<Bytes, HttpCallError>,
     ) -> Result<T, LinkError> {
-        let body = answered.map_err(|error| self.link_error_of(place, error))?;
+        let body = answered.map_err(|error| self.link_error_of(address, error))?;
         serde_json::from_slice(&body).map_err(|error| LinkError::Unreachable {
-            place: place.to_string(),
+            place: address.to_string(),
             reason: format!("it returned a malformed response: {error}"),
         })
     }
 
     /// The link error for a failed call. Also selects the controller for the next try.
-    fn link_error_of(&self, place: &ControllerAddress, error: HttpCallError) -> LinkError {
+    fn link_error_of(&self, address: &ControllerAddress, error: HttpCallError) -> LinkError {
         match error {
             HttpCallError::NotLeader { leader, .. } => {
                 let leader = leader.and_then(|text| text.parse().ok());
                 self.switch_controller(
-                    place,
+                    address,
                     leader.filter(|leader| self.client.may_redirect(&self.given, leader)),
                 );
-                LinkError::NotLeader(place.to_string())
+                LinkError::NotLeader(address.to_string())
             }
             HttpCallError::Refused(problem) if problem.code == "revoked_worker" => {
                 LinkError::Revoked(problem.detail)
             }
             HttpCallError::Refused(problem) if problem.status < 500 && problem.status != 429 => {
-                LinkError::Denied { place: place.to_string(), reason: problem.detail }
+                LinkError::Denied { place: address.to_string(), reason: problem.detail }
             }
-            HttpCallError::Unreachable { reason, .. } => self.unreachable(place, reason),
-            HttpCallError::Refused(problem) => self.unreachable(place, problem.detail),
+            HttpCallError::Unreachable { reason, .. } => self.unreachable(address, reason),
+            HttpCallError::Refused(problem) => self.unreachable(address, problem.detail),
         }
     }
 
-    fn unreachable(&self, place: &ControllerAddress, reason: String) -> LinkError {
-        self.switch_controller(place, None);
-        LinkError::Unreachable { place: place.to_string(), reason }
+    fn unreachable(&self, address: &ControllerAddress, reason: String) -> LinkError {
+        self.switch_controller(address, None);
+        LinkError::Unreachable { place: address.to_string(), reason }
     }
 
     /// Selects a controller that was not tried yet. Returns whether there is one.
@@ -192,7 +193,7 @@ impl HttpWorkerLink {
         if !tried.contains(&now) {
             return true;
         }
-        let next = self.given.iter().find(|place| !tried.contains(place));
+        let next = self.given.iter().find(|address| !tried.contains(address));
         if let Some(next) = next {
             now.clone_from(next);
         }
@@ -206,7 +207,7 @@ impl HttpWorkerLink {
         if *now != *from {
             return;
         }
-        let next = self.given.iter().position(|place| place == from).map_or(0, |at| at + 1);
+        let next = self.given.iter().position(|address| address == from).map_or(0, |at| at + 1);
         *now = leader.unwrap_or_else(|| self.given[next % self.given.len()].clone());
     }
 }
@@ -232,13 +233,13 @@ impl WorkerLink for HttpWorkerLink {
             let sent = (exchange.incarnation, exchange.seq);
             self.liveness.record_sent(sent);
             // Meanwhile another call may have switched controllers; the new one is not to blame.
-            let place = self.place();
+            let address = self.address();
             let answered = tokio::select! {
                 biased;
                 answered = self.send_message(&path, &exchange, self.exchange_timeout()) => answered,
                 () = self.liveness.wait_until_overtaken(sent), if !self.has_single_controller() => {
-                    self.liveness.mark_silent(&place);
-                    Err(self.unreachable(&place, "no answer in time".to_owned()))
+                    self.liveness.mark_silent(&address);
+                    Err(self.unreachable(&address, "no answer in time".to_owned()))
                 }
             };
             if let Ok(ExchangeReply { interval, .. }) = &answered {
@@ -260,31 +261,31 @@ impl WorkerLink for HttpWorkerLink {
 impl OutputLink for HttpWorkerLink {
     fn ship(&self, pieces: Vec<LogChunk>) -> LinkFuture<'_, LogChunksReply> {
         Box::pin(async move {
-            let place = self.place();
+            let address = self.address();
             let worker = self.client.credentials().worker.as_ref();
             let path = format!("/workers/{}/logs", worker.map_or(0, |it| it.worker_id().0));
             let body = postcard::to_stdvec(&pieces).expect("messages are plain data");
             let ask = HttpRequest {
                 method: Method::POST,
-                place: &place,
+                address: &address,
                 path: &path,
                 content: "application/octet-stream",
                 body: Bytes::from(body),
                 headers: &[],
             };
             let answered = self.client.call(ask, OUTPUT_WITHIN).await;
-            self.read(&place, answered.map(|answered| answered.body))
+            self.read(&address, answered.map(|answered| answered.body))
         })
     }
 
     fn fetch(&self, value: LogId, from: u64) -> LinkFuture<'_, LogPart> {
         Box::pin(async move {
-            let place = self.place();
+            let address = self.address();
             let worker = self.client.credentials().worker.as_ref();
             let path = format!("/workers/{}/values", worker.map_or(0, |it| it.worker_id().0));
-            let asked = ValueFetchRequest { value, from };
-            let answered = self.client.post(&place, &path, &asked, OUTPUT_WITHIN).await;
-            let answered = answered.map_err(|error| self.link_error_of(&place, error))?;
+            let request = ValueFetchRequest { value, from };
+            let answered = self.client.post(&address, &path, &request, OUTPUT_WITHIN).await;
+            let answered = answered.map_err(|error| self.link_error_of(&address, error))?;
             let size = answered.headers.get(LOG_SIZE_HEADER).and_then(|size| size.to_str().ok());
             let size = size.and_then(|size| size.parse().ok()).unwrap_or_default();
             Ok(LogPart { from, bytes: answered.body.into(), size })
@@ -308,8 +309,8 @@ mod tests {
     struct UnreachableDialer(Mutex<Vec<u16>>);
 
     impl Dialer for UnreachableDialer {
-        fn dial<'a>(&'a self, place: &'a ControllerAddress) -> DialFuture<'a> {
-            self.0.lock().unwrap().push(place.port());
+        fn dial<'a>(&'a self, address: &'a ControllerAddress) -> DialFuture<'a> {
+            self.0.lock().unwrap().push(address.port());
             Box::pin(async { Err(io::Error::from(io::ErrorKind::ConnectionRefused)) })
         }
     }

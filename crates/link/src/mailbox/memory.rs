@@ -104,9 +104,9 @@ impl MemoryMailboxes {
     }
 
     fn put(&self, messages: Vec<MailboxMessage>) -> Result<(), MailboxError> {
-        let mut place = self.lock();
-        let put = messages.into_iter().try_for_each(|message| place.put(message));
-        drop(place);
+        let mut state = self.lock();
+        let put = messages.into_iter().try_for_each(|message| state.put(message));
+        drop(state);
         self.0.changed.notify_waiters();
         put
     }
@@ -146,11 +146,11 @@ impl Mailboxes for MemoryMailboxes {
 
     fn binding(&self) -> MailboxFuture<'_, MailboxBinding> {
         Box::pin(async move {
-            let place = self.lock();
+            let state = self.lock();
             Ok(MailboxBinding {
-                epoch: place.epoch,
-                by: place.by(),
-                final_status: place.final_status.clone(),
+                epoch: state.epoch,
+                by: state.by(),
+                final_status: state.final_status.clone(),
             })
         })
     }

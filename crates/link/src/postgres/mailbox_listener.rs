@@ -33,13 +33,13 @@ impl MailboxListener {
         let wanted = mailbox.0.cast_signed().to_string();
         let task = tokio::spawn(async move {
             loop {
-                let told = |payload: &str| {
+                let reported = |payload: &str| {
                     if payload == wanted {
                         heard.notify_one();
                     }
                 };
                 // A failure costs time and nothing else.
-                drop(listen(&address, CHANNEL, told).await);
+                drop(listen(&address, CHANNEL, reported).await);
                 sleep(PAUSE).await;
             }
         });

@@ -79,13 +79,13 @@ impl PostgresMailboxes {
         self.prepare().await?;
         let run: OwnedParameter = (Box::new(self.run.clone()), Type::TEXT);
         let all: Vec<OwnedParameter> = std::iter::once(run).chain(parameters).collect();
-        let asked = line.call(|client| {
+        let answer = line.call(|client| {
             Box::pin(async move {
                 let all: Vec<PgParameter<'_>> = all.iter().map(as_parameter).collect();
                 client.query_typed(statement, &all).await
             })
         });
-        asked.await.map_err(|error| mailbox_error_of(self.address.display_name(), &error))
+        answer.await.map_err(|error| mailbox_error_of(self.address.display_name(), &error))
     }
 
     async fn prepare(&self) -> Result<(), MailboxError> {

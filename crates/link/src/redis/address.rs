@@ -15,7 +15,7 @@ const PREFIX: &str = "windlass";
 /// The address of a Redis: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?prefix=WORD]`, or `rediss://` with TLS.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisAddress {
-    pub(super) place: ControllerAddress,
+    pub(super) address: ControllerAddress,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: u32,
@@ -44,7 +44,7 @@ impl FromStr for RedisAddress {
         let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         let port = if has_port { String::new() } else { format!(":{PORT}") };
-        let place: ControllerAddress =
+        let address: ControllerAddress =
             format!("{scheme}://{host}{port}").parse().map_err(|_| {
                 bad("the host or the port is invalid, or this build of windlass has no TLS")
             })?;
@@ -56,7 +56,7 @@ impl FromStr for RedisAddress {
             "" => 0,
             number => number.parse().map_err(|_| bad("the database must be a number"))?,
         };
-        Ok(Self { place, user, password, database, prefix: prefix(query)? })
+        Ok(Self { address, user, password, database, prefix: prefix(query)? })
     }
 }
 
@@ -81,8 +81,8 @@ fn non_empty(text: &str) -> Option<String> {
 /// Shows the address without user and password.
 impl fmt::Display for RedisAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.place.is_secure() { "rediss" } else { "redis" };
-        write!(f, "{scheme}://{}:{}", self.place.host(), self.place.port())?;
+        let scheme = if self.address.is_secure() { "rediss" } else { "redis" };
+        write!(f, "{scheme}://{}:{}", self.address.host(), self.address.port())?;
         if self.database > 0 { write!(f, "/{}", self.database) } else { Ok(()) }
     }
 }

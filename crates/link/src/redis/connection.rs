@@ -35,9 +35,9 @@ impl RedisConnection {
     /// Connects, authenticates, and checks that the server is suitable.
     pub(super) async fn open(
         address: &RedisAddress,
-        (dial, place): (&Arc<dyn Dialer>, &ControllerAddress),
+        (dial, at): (&Arc<dyn Dialer>, &ControllerAddress),
     ) -> Result<Self, MailboxError> {
-        let connected = timeout(CONNECTS_WITHIN, dial.dial(place)).await;
+        let connected = timeout(CONNECTS_WITHIN, dial.dial(at)).await;
         let stream = match connected {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return Err(connection_error(address, &error.to_string())),
@@ -76,8 +76,8 @@ impl RedisConnection {
         requests: &[RedisCommand<'_>],
         within: Duration,
     ) -> Result<Vec<RespValue>, MailboxError> {
-        let asked = timeout(within, self.exchange(address, requests)).await;
-        let values = asked.unwrap_or_else(|_| {
+        let answer = timeout(within, self.exchange(address, requests)).await;
+        let values = answer.unwrap_or_else(|_| {
             Err(connection_error(address, &format!("no response for {} s", within.as_secs_f32())))
         })?;
         match values.iter().find_map(|value| error_of(address, value)) {

@@ -72,7 +72,7 @@ impl RedisMailboxes {
             blake3::hash(run.as_bytes()).to_hex()[..32].to_owned()
         };
         let stem = format!("{}:{{{tag}}}", address.prefix);
-        let wire = || RedisConnectionSlot(Mutex::new((None, address.place.clone())));
+        let wire = || RedisConnectionSlot(Mutex::new((None, address.address.clone())));
         let (calls, pop_connection) = (wire(), wire());
         Self { dial, stem, calls, pops: Mutex::default(), pop_connection, address }
     }
@@ -93,51 +93,51 @@ impl RedisMailboxes {
         within: Duration,
     ) -> Result<Vec<RespValue>, MailboxError> {
         let mut wire = wire.0.lock().await;
-        let (line, place) = &mut *wire;
+        let (line, address) = &mut *wire;
         let is_old = line.is_some();
-        let mut asked = self.request_on(line, place, requests, within).await;
+        let mut answer = self.request_on(line, address, requests, within).await;
         if is_old && line.is_none() {
             // An idle connection may have been closed by the server: that is no reason to fail.
-            asked = self.request_on(line, place, requests, within).await;
+            answer = self.request_on(line, address, requests, within).await;
         }
-        if let Err(error) = &asked
+        if let Err(error) = &answer
             && let Some(there) = moved(error).and_then(|there| self.redirect_address(&there))
         {
-            (*line, *place) = (None, there);
-            asked = self.request_on(line, place, requests, within).await;
+            (*line, *address) = (None, there);
+            answer = self.request_on(line, address, requests, within).await;
         }
-        if matches!(asked, Err(MailboxError::Unreachable { .. })) {
+        if matches!(answer, Err(MailboxError::Unreachable { .. })) {
             // The node of an earlier redirect may be gone: the configured server knows the current one.
-            place.clone_from(&self.address.place);
+            address.clone_from(&self.address.address);
         }
-        asked
+        answer
     }
 
     async fn request_on(
         &self,
         line: &mut Option<RedisConnection>,
-        place: &ControllerAddress,
+        address: &ControllerAddress,
         requests: &[RedisCommand<'_>],
         within: Duration,
     ) -> Result<Vec<RespValue>, MailboxError> {
         // The connection is taken out: a call that is dropped in the middle leaves replies that no caller awaits.
         let mut open = match line.take() {
             Some(open) => open,
-            None => RedisConnection::open(&self.address, (&self.dial, place)).await?,
+            None => RedisConnection::open(&self.address, (&self.dial, address)).await?,
         };
-        let asked = open.request(&self.address, requests, within).await;
-        if !matches!(&asked, Err(MailboxError::Unreachable { .. })) {
+        let answer = open.request(&self.address, requests, within).await;
+        if !matches!(&answer, Err(MailboxError::Unreachable { .. })) {
             *line = Some(open);
         }
-        asked
+        answer
     }
 
     /// Reads the address in a redirect: without a host it means the same host, and an IPv6 address has no brackets.
     fn redirect_address(&self, there: &str) -> Option<ControllerAddress> {
-        let scheme = if self.address.place.is_secure() { "https" } else { "http" };
+        let scheme = if self.address.address.is_secure() { "https" } else { "http" };
         let (host, port) = there.rsplit_once(':')?;
         let host = match host {
-            "" => self.address.place.host().to_owned(),
+            "" => self.address.address.host().to_owned(),
             host if host.contains(':') && !host.starts_with('[') => format!("[{host}]"),
             host => host.to_owned(),
         };

@@ -98,9 +98,9 @@ mod tests {
             ("LOADING Redis is loading the dataset in memory", "LOADING", true),
             ("ERR unknown command", "unknown command", false),
         ];
-        for (said, told, may_pass) in cases {
+        for (said, text, may_pass) in cases {
             let error = read(said);
-            assert!(error.to_string().contains(told), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
             assert_eq!(error.is_retryable(), may_pass, "{error}");
         }
         assert_eq!(moved(&read("MOVED 3999 10.0.0.7:6381")).as_deref(), Some("10.0.0.7:6381"));

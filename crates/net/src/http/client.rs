@@ -62,18 +62,18 @@ pub struct HttpResponse {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HttpCallError {
     /// The controller did not respond, or not in time.
-    #[error("{place} cannot be reached: {reason}")]
+    #[error("{address} cannot be reached: {reason}")]
     Unreachable {
         /// The address of the controller.
-        place: ControllerAddress,
+        address: ControllerAddress,
         /// The reason.
         reason: String,
     },
     /// The controller is not the leader.
-    #[error("{place} does not lead{}", leader.as_ref().map(|it| format!("; {it} does")).unwrap_or_default())]
+    #[error("{address} does not lead{}", leader.as_ref().map(|it| format!("; {it} does")).unwrap_or_default())]
     NotLeader {
         /// The address of the controller.
-        place: ControllerAddress,
+        address: ControllerAddress,
         /// The address of the leader, if the controller knows it.
         leader: Option<String>,
     },
@@ -98,7 +98,7 @@ pub struct HttpClient {
 /// An idle connection.
 #[derive(Debug)]
 struct IdleConnection {
-    place: ControllerAddress,
+    address: ControllerAddress,
     sender: SendRequest<Full<Bytes>>,
 }
 
@@ -108,7 +108,7 @@ pub struct HttpRequest<'a> {
     /// The method.
     pub method: Method,
     /// The address of the controller.
-    pub place: &'a ControllerAddress,
+    pub address: &'a ControllerAddress,
     /// The path with the query.
     pub path: &'a str,
     /// The content type of the body.
@@ -121,15 +121,19 @@ pub struct HttpRequest<'a> {
 
 impl<'a> HttpRequest<'a> {
     /// Creates a GET request.
-    pub fn get(place: &'a ControllerAddress, path: &'a str) -> Self {
+    pub fn get(address: &'a ControllerAddress, path: &'a str) -> Self {
         let (content, body) = ("application/json", Bytes::new());
-        Self { method: Method::GET, place, path, content, body, headers: &[] }
+        Self { method: Method::GET, address, path, content, body, headers: &[] }
     }
 
     /// Creates a POST request.
-    pub fn post(place: &'a ControllerAddress, path: &'a str, body: &impl serde::Serialize) -> Self {
+    pub fn post(
+        address: &'a ControllerAddress,
+        path: &'a str,
+        body: &impl serde::Serialize,
+    ) -> Self {
         let (content, body) = ("application/json", Bytes::from(json_body(body)));
-        Self { method: Method::POST, place, path, content, body, headers: &[] }
+        Self { method: Method::POST, address, path, content, body, headers: &[] }
     }
 
     /// Adds a header.
@@ -196,22 +200,22 @@ impl HttpClient {
     /// Sends a GET request.
     pub async fn get(
         &self,
-        place: &ControllerAddress,
+        address: &ControllerAddress,
         path: &str,
         within: Duration,
     ) -> Result<HttpResponse, HttpCallError> {
-        self.call(HttpRequest::get(place, path), within).await
+        self.call(HttpRequest::get(address, path), within).await
     }
 
     /// Sends a POST request.
     pub async fn post(
         &self,
-        place: &ControllerAddress,
+        address: &ControllerAddress,
         path: &str,
         body: &impl serde::Serialize,
         within: Duration,
     ) -> Result<HttpResponse, HttpCallError> {
-        self.call(HttpRequest::post(place, path, body), within).await
+        self.call(HttpRequest::post(address, path, body), within).await
     }
 
     /// Sends a request. A request that fails on a pooled connection is sent once more on a new one, because the peer may have
@@ -221,9 +225,9 @@ impl HttpClient {
         ask: HttpRequest<'_>,
         within: Duration,
     ) -> Result<HttpResponse, HttpCallError> {
-        let place = ask.place.clone();
+        let address = ask.address.clone();
         let called = timeout(within, async {
-            let shown = self.token(ask.place);
+            let shown = self.token(ask.address);
             let answered = self.call_with(&ask, shown.as_deref()).await?;
             if answered.status != StatusCode::UNAUTHORIZED {
                 return Ok(answered);
@@ -231,8 +235,8 @@ impl HttpClient {
             self.call_with_other_tokens(&ask, shown.as_deref(), answered).await
         });
         let answered = called.await.unwrap_or_else(|_| Err("no response in time".to_owned()));
-        let unreachable = |reason| HttpCallError::Unreachable { place: place.clone(), reason };
-        check_status(answered.map_err(unreachable)?, &place)
+        let unreachable = |reason| HttpCallError::Unreachable { address: address.clone(), reason };
+        check_status(answered.map_err(unreachable)?, &address)
     }
 
     /// A controller on this machine creates a new token at each start, and a token that was found may belong to a controller that
@@ -243,12 +247,12 @@ impl HttpClient {
         shown: Option<&str>,
         mut answered: HttpResponse,
     ) -> Result<HttpResponse, String> {
-        for other in self.other_tokens(ask.place, shown) {
+        for other in self.other_tokens(ask.address, shown) {
             answered = self.call_with(ask, Some(&other)).await?;
             if answered.status != StatusCode::UNAUTHORIZED {
                 let mut found = self.found_tokens();
-                found.retain(|(known, _)| known != ask.place);
-                found.push((ask.place.clone(), other));
+                found.retain(|(known, _)| known != ask.address);
+                found.push((ask.address.clone(), other));
                 break;
             }
         }
@@ -260,24 +264,27 @@ impl HttpClient {
         ask: &HttpRequest<'_>,
         token: Option<&str>,
     ) -> Result<HttpResponse, String> {
-        if let Some(kept) = self.idle_connection(ask.place)
+        if let Some(kept) = self.idle_connection(ask.address)
             && let Ok(answered) = self.send(kept, ask, token).await
         {
             return Ok(answered);
         }
-        let connection = self.connect(ask.place).await?;
+        let connection = self.connect(ask.address).await?;
         self.send(connection, ask, token).await
     }
 
-    fn idle_connection(&self, place: &ControllerAddress) -> Option<SendRequest<Full<Bytes>>> {
+    fn idle_connection(&self, address: &ControllerAddress) -> Option<SendRequest<Full<Bytes>>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|kept| kept.sender.is_ready());
-        let found = idle.iter().rposition(|kept| kept.place == *place)?;
+        let found = idle.iter().rposition(|kept| kept.address == *address)?;
         Some(idle.swap_remove(found).sender)
     }
 
-    async fn connect(&self, place: &ControllerAddress) -> Result<SendRequest<Full<Bytes>>, String> {
-        let dialled = timeout(DIAL_WITHIN, self.dial.dial(place)).await;
+    async fn connect(
+        &self,
+        address: &ControllerAddress,
+    ) -> Result<SendRequest<Full<Bytes>>, String> {
+        let dialled = timeout(DIAL_WITHIN, self.dial.dial(address)).await;
         let stream = dialled.map_err(|_| "no connection in time".to_owned())?;
         let stream = stream.map_err(|error| error.to_string())?;
         let handshake =
@@ -299,39 +306,39 @@ impl HttpClient {
         let answered = collect(answered, self.answer_max).await?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX && !sender.is_closed() {
-            idle.push(IdleConnection { place: ask.place.clone(), sender });
+            idle.push(IdleConnection { address: ask.address.clone(), sender });
         }
         Ok(answered)
     }
 
     /// Returns the token that was given, else the one that a controller on this machine keeps for this user.
-    fn token(&self, place: &ControllerAddress) -> Option<String> {
-        if self.credentials.token.is_some() || !place.is_loopback() {
+    fn token(&self, address: &ControllerAddress) -> Option<String> {
+        if self.credentials.token.is_some() || !address.is_loopback() {
             return self.credentials.token.clone();
         }
         let mut found = self.found_tokens();
-        if let Some((_, token)) = found.iter().find(|(known, _)| known == place) {
+        if let Some((_, token)) = found.iter().find(|(known, _)| known == address) {
             return Some(token.clone());
         }
-        let token = (self.find_tokens)(place).into_iter().next()?;
-        found.push((place.clone(), token.clone()));
+        let token = (self.find_tokens)(address).into_iter().next()?;
+        found.push((address.clone(), token.clone()));
         Some(token)
     }
 
     /// Returns the current tokens of controllers on this machine, except the one that was just refused.
-    fn other_tokens(&self, place: &ControllerAddress, shown: Option<&str>) -> Vec<String> {
+    fn other_tokens(&self, address: &ControllerAddress, shown: Option<&str>) -> Vec<String> {
         if self.credentials.token.is_some() {
             return Vec::new();
         }
         let is_other = |token: &str| Some(token) != shown;
         let mut found = self.found_tokens();
-        found.retain(|(known, token)| known != place || is_other(token));
+        found.retain(|(known, token)| known != address || is_other(token));
         // Another request of this client may have found the right token.
         let known =
-            found.iter().filter(|(known, _)| known == place).map(|(_, token)| token.clone());
+            found.iter().filter(|(known, _)| known == address).map(|(_, token)| token.clone());
         let mut others: Vec<String> = known.collect();
         drop(found);
-        for token in (self.find_tokens)(place).into_iter().filter(|token| is_other(token)) {
+        for token in (self.find_tokens)(address).into_iter().filter(|token| is_other(token)) {
             if !others.contains(&token) {
                 others.push(token);
             }
@@ -348,7 +355,7 @@ impl HttpClient {
         ask: &HttpRequest<'_>,
         token: Option<&str>,
     ) -> Result<Request<Full<Bytes>>, String> {
-        let host = format!("{}:{}", ask.place.host(), ask.place.port());
+        let host = format!("{}:{}", ask.address.host(), ask.address.port());
         let mut request = Request::builder()
             .method(&ask.method)
             .uri(ask.path)
@@ -407,7 +414,7 @@ fn error_cause(error: &hyper::Error) -> String {
 /// Distinguishes a success, a refusal, and the response of a controller that does not lead.
 fn check_status(
     answered: HttpResponse,
-    place: &ControllerAddress,
+    address: &ControllerAddress,
 ) -> Result<HttpResponse, HttpCallError> {
     if answered.status.is_success() || answered.status == StatusCode::NOT_MODIFIED {
         return Ok(answered);
@@ -416,13 +423,13 @@ fn check_status(
         let leader = answered.headers.get(LEADER_HEADER);
         let leader = leader.and_then(|value| value.to_str().ok()).filter(|it| !it.is_empty());
         let leader = leader.map(str::to_owned);
-        return Err(HttpCallError::NotLeader { place: place.clone(), leader });
+        return Err(HttpCallError::NotLeader { address: address.clone(), leader });
     }
     let problem = serde_json::from_slice(&answered.body).unwrap_or_else(|_| ProblemDetails {
         code: "unknown".to_owned(),
         title: "response is not from windlass".to_owned(),
         status: answered.status.as_u16(),
-        detail: format!("{place} answered {}; is it a windlass controller?", answered.status),
+        detail: format!("{address} answered {}; is it a windlass controller?", answered.status),
         problems: Vec::new(),
         leader: None,
     });

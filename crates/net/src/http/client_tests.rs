@@ -49,10 +49,10 @@ async fn let_in(token: &'static str) -> [(bool, usize); 2] {
     let client = HttpClient::new(Arc::new(doors), ClientCredentials::default());
     let find_tokens = |_: &ControllerAddress| vec!["wl_stale".to_owned(), "wl_newer".to_owned()];
     let client = HttpClient { find_tokens, ..client };
-    let place: ControllerAddress = "http://localhost:7700".parse().unwrap();
+    let address: ControllerAddress = "http://localhost:7700".parse().unwrap();
     let mut times = [(false, 0); 2];
     for time in &mut times {
-        let answered = client.get(&place, "/runs", Duration::from_secs(5)).await;
+        let answered = client.get(&address, "/runs", Duration::from_secs(5)).await;
         *time = (answered.is_ok(), asked.swap(0, Ordering::SeqCst));
     }
     times

@@ -102,8 +102,8 @@ impl ControllerAddresses {
 }
 
 impl From<ControllerAddress> for ControllerAddresses {
-    fn from(place: ControllerAddress) -> Self {
-        Self(vec![place])
+    fn from(address: ControllerAddress) -> Self {
+        Self(vec![address])
     }
 }
 
@@ -135,38 +135,38 @@ pub fn may_redirect(
     if knows_peers && all_secure && to.secure {
         return true;
     }
-    let same = |place: &ControllerAddress| place.host.eq_ignore_ascii_case(&to.host);
-    given.iter().any(|place| same(place) && (to.secure || !place.secure))
+    let same = |address: &ControllerAddress| address.host.eq_ignore_ascii_case(&to.host);
+    given.iter().any(|address| same(address) && (to.secure || !address.secure))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> String {
+    fn address(text: &str) -> String {
         match text.parse::<ControllerAddress>() {
-            Ok(place) => place.to_string(),
+            Ok(address) => address.to_string(),
             Err(error) => error.why.to_owned(),
         }
     }
 
     #[test]
     fn an_address_is_a_host_and_a_port() {
-        assert_eq!(place("http://build.example:7701/"), "http://build.example:7701");
-        assert_eq!(place("build.example"), "http://build.example:7700");
-        assert_eq!(place("http://[::1]:80"), "http://[::1]:80");
-        assert_eq!(place("http://[::1]"), "http://[::1]:7700");
+        assert_eq!(address("http://build.example:7701/"), "http://build.example:7701");
+        assert_eq!(address("build.example"), "http://build.example:7700");
+        assert_eq!(address("http://[::1]:80"), "http://[::1]:80");
+        assert_eq!(address("http://[::1]"), "http://[::1]:7700");
     }
 
     #[test]
     fn malformed_address_is_refused_with_the_reason() {
-        assert_eq!(place("ftp://a"), "the scheme must be http:// or https://");
-        assert_eq!(place("http://a/b"), "it must consist of a host and a port only");
-        assert_eq!(place("http://me:secret@a"), "it must consist of a host and a port only");
-        assert_eq!(place("http://a:x"), "the port must be a number from 1 to 65535");
-        assert_eq!(place("http://a:99999"), "the port must be a number from 1 to 65535");
-        assert_eq!(place("http://:1"), "the host is missing, or the port is 0");
-        assert_eq!(place("::1"), "an IPv6 address must be in brackets");
+        assert_eq!(address("ftp://a"), "the scheme must be http:// or https://");
+        assert_eq!(address("http://a/b"), "it must consist of a host and a port only");
+        assert_eq!(address("http://me:secret@a"), "it must consist of a host and a port only");
+        assert_eq!(address("http://a:x"), "the port must be a number from 1 to 65535");
+        assert_eq!(address("http://a:99999"), "the port must be a number from 1 to 65535");
+        assert_eq!(address("http://:1"), "the host is missing, or the port is 0");
+        assert_eq!(address("::1"), "an IPv6 address must be in brackets");
     }
 
     #[test]
@@ -205,6 +205,6 @@ mod tests {
             may_redirect(&mixed, &places(&["https://b"])[0], false),
             "TLS instead of HTTP is safe"
         );
-        assert_eq!(place("https://build.example"), "https://build.example:7700");
+        assert_eq!(address("https://build.example"), "https://build.example:7700");
     }
 }

@@ -25,7 +25,7 @@ pub type DialFuture<'a> =
 /// Opens connections.
 pub trait Dialer: Send + Sync + fmt::Debug {
     /// Connects to a controller.
-    fn dial<'a>(&'a self, place: &'a ControllerAddress) -> DialFuture<'a>;
+    fn dial<'a>(&'a self, address: &'a ControllerAddress) -> DialFuture<'a>;
 
     /// Returns whether TLS connections accept only certificates of the cluster's private CA.
     fn trusts_only_cluster_ca(&self) -> bool {
@@ -50,14 +50,14 @@ pub fn dialer(ca: Option<&Path>) -> Result<Arc<dyn Dialer>, String> {
 pub struct TcpDialer;
 
 impl Dialer for TcpDialer {
-    fn dial<'a>(&'a self, place: &'a ControllerAddress) -> DialFuture<'a> {
+    fn dial<'a>(&'a self, at: &'a ControllerAddress) -> DialFuture<'a> {
         Box::pin(async move {
-            if place.is_secure() {
+            if at.is_secure() {
                 return Err(io::Error::other(
                     "the address requires TLS, which this client does not have",
                 ));
             }
-            Ok(Box::new(connect(place).await?) as Box<dyn ConnectionStream>)
+            Ok(Box::new(connect(at).await?) as Box<dyn ConnectionStream>)
         })
     }
 }
@@ -69,13 +69,13 @@ struct TlsDialer(TlsClient);
 
 #[cfg(feature = "tls")]
 impl Dialer for TlsDialer {
-    fn dial<'a>(&'a self, place: &'a ControllerAddress) -> DialFuture<'a> {
+    fn dial<'a>(&'a self, address: &'a ControllerAddress) -> DialFuture<'a> {
         Box::pin(async move {
-            let stream = connect(place).await?;
-            if !place.is_secure() {
+            let stream = connect(address).await?;
+            if !address.is_secure() {
                 return Ok(Box::new(stream) as Box<dyn ConnectionStream>);
             }
-            Ok(Box::new(self.0.connect(place.host(), stream).await?) as Box<dyn ConnectionStream>)
+            Ok(Box::new(self.0.connect(address.host(), stream).await?) as Box<dyn ConnectionStream>)
         })
     }
 
@@ -84,9 +84,9 @@ impl Dialer for TlsDialer {
     }
 }
 
-async fn connect(place: &ControllerAddress) -> io::Result<TcpStream> {
-    let host = place.host().trim_matches(['[', ']']);
-    let stream = TcpStream::connect((host, place.port())).await?;
+async fn connect(address: &ControllerAddress) -> io::Result<TcpStream> {
+    let host = address.host().trim_matches(['[', ']']);
+    let stream = TcpStream::connect((host, address.port())).await?;
     // A message is written in one piece: waiting for more would only delay it.
     stream.set_nodelay(true)?;
     Ok(stream)

@@ -36,18 +36,18 @@ pub fn make_loopback_token(address: SocketAddr) -> io::Result<(String, PathBuf)>
 
 /// Returns the tokens that controllers at a loopback address may have created for this user, the likeliest first. `localhost`
 /// has two addresses, and each can have a file left by a controller that has ended.
-pub(super) fn loopback_tokens(place: &ControllerAddress) -> Vec<String> {
+pub(super) fn loopback_tokens(address: &ControllerAddress) -> Vec<String> {
     match tokens_folder() {
-        Some(tokens) if place.is_loopback() => tokens_in(&tokens, place),
+        Some(tokens) if address.is_loopback() => tokens_in(&tokens, address),
         Some(_) | None => Vec::new(),
     }
 }
 
-fn tokens_in(tokens: &Path, place: &ControllerAddress) -> Vec<String> {
-    let host = place.host().trim_start_matches('[').trim_end_matches(']');
+fn tokens_in(tokens: &Path, address: &ControllerAddress) -> Vec<String> {
+    let host = address.host().trim_start_matches('[').trim_end_matches(']');
     let hosts = if host == "localhost" { vec!["127.0.0.1", "::1"] } else { vec![host] };
     let ips = hosts.into_iter().filter_map(|host| host.parse().ok());
-    let files = ips.map(|ip: IpAddr| tokens.join(name_of(ip, place.port())));
+    let files = ips.map(|ip: IpAddr| tokens.join(name_of(ip, address.port())));
     files.filter_map(|file| read(&file)).collect()
 }
 

@@ -48,8 +48,8 @@ impl MemoryArchiveState {
     fn page(&self, query: &RunQuery) -> Vec<RunRecord> {
         let end = query.before.map_or(Bound::Unbounded, Bound::Excluded);
         let older = self.runs.range((Bound::Unbounded, end)).rev().map(|(_, run)| &run.record);
-        let asked = older.filter(|record| query.selects(record));
-        asked.take(query.most.min(PAGE_MAX)).cloned().collect()
+        let selected = older.filter(|record| query.selects(record));
+        selected.take(query.most.min(PAGE_MAX)).cloned().collect()
     }
 
     fn events(&self, run: RunId, after: Position, most: usize) -> Vec<Arc<RecordedEvent>> {

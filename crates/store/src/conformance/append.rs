@@ -8,8 +8,8 @@ use crate::journal::Position;
 
 /// The head of a new journal is position zero, and its tail is empty.
 pub(super) fn an_empty_journal_has_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     expect_same("the head", &block_on(journal.head())?, &Position(0))?;
     expect_same("the tail", &tail(&journal, 0, 10)?, &Vec::new())?;
     let leader = JournalTestLeader::win(&journal, "alpha")?;
@@ -18,8 +18,8 @@ pub(super) fn an_empty_journal_has_nothing(fresh: &FreshStorage<'_>) -> CheckRes
 
 /// When an append returns, the batch is readable with its term, name, times and events.
 pub(super) fn an_append_is_readable_at_once(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let first = leader.write(1)?;
     expect_same("the tail", &tail(&journal, 0, 10)?, &vec![first.clone()])?;
@@ -31,8 +31,8 @@ pub(super) fn an_append_is_readable_at_once(fresh: &FreshStorage<'_>) -> CheckRe
 
 /// A batch that one handle appended is readable at once through another handle that does not lead.
 pub(super) fn another_handle_reads_it_too(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, standby) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, standby) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let first = leader.write(2)?;
     expect_batches(&standby, std::slice::from_ref(&first))?;
@@ -44,8 +44,8 @@ pub(super) fn another_handle_reads_it_too(fresh: &FreshStorage<'_>) -> CheckResu
 pub(super) fn a_batch_is_written_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     /// The engine's own limit.
     const LARGEST: usize = 4096;
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let whole = leader.write(LARGEST)?;
     expect_same("the batches read", &tail(&journal, 0, 10)?.len(), &1)?;
@@ -54,8 +54,8 @@ pub(super) fn a_batch_is_written_whole(fresh: &FreshStorage<'_>) -> CheckResult 
 
 /// A refused batch leaves neither its events nor its name in the journal.
 pub(super) fn a_refused_batch_leaves_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let first = leader.write(2)?;
     let batch = leader.batch(3);
@@ -69,8 +69,8 @@ pub(super) fn a_refused_batch_leaves_nothing(fresh: &FreshStorage<'_>) -> CheckR
 
 /// An append repeated unchanged returns its position and writes nothing, even if other batches have followed.
 pub(super) fn the_same_batch_again_writes_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let batch = leader.batch(2);
     let first = leader.append_accepted(batch.clone())?;
@@ -87,8 +87,8 @@ pub(super) fn the_same_batch_again_writes_nothing(fresh: &FreshStorage<'_>) -> C
 
 /// A name that was used at another position does not make a batch a repeat.
 pub(super) fn the_same_name_elsewhere_is_no_repeat(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let batch = leader.batch(2);
     let first = leader.append_accepted(batch.clone())?;
@@ -102,8 +102,8 @@ pub(super) fn the_same_name_elsewhere_is_no_repeat(fresh: &FreshStorage<'_>) -> 
 /// A name that an earlier term used does not make a batch a repeat: otherwise a leader would take the events of another
 /// for its own.
 pub(super) fn the_same_name_in_a_later_term_is_no_repeat(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let batch = leader.batch(2);
     let first = leader.append_accepted(batch.clone())?;

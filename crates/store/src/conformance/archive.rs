@@ -77,8 +77,8 @@ fn holds_run(archive: &Arc<dyn Archive>, run: &SealedRun) -> CheckResult {
 
 /// When `keep` returns, the run reads as it was given: its record and every event.
 pub(super) fn a_kept_run_reads_as_before(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let runs = [sealed(1, 5), sealed(2, 1), sealed(3, 40), sealed(4, 0)];
     for run in &runs {
         keep(&archive, run)?;
@@ -89,8 +89,8 @@ pub(super) fn a_kept_run_reads_as_before(fresh: &FreshArchive<'_>) -> CheckResul
 
 /// A run that one handle archived is readable at once through another handle.
 pub(super) fn another_handle_reads_it_too(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let (archive, other) = (place.open(), place.open());
+    let harness = fresh();
+    let (archive, other) = (harness.open(), harness.open());
     keep(&archive, &sealed(1, 5))?;
     holds_run(&other, &sealed(1, 5))?;
     keep(&other, &sealed(2, 5))?;
@@ -99,8 +99,8 @@ pub(super) fn another_handle_reads_it_too(fresh: &FreshArchive<'_>) -> CheckResu
 
 /// A run that is archived again does not change unless its history is longer.
 pub(super) fn the_same_run_again_changes_nothing(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let first = sealed(1, 5);
     keep(&archive, &first)?;
     keep(&archive, &first)?;
@@ -118,8 +118,8 @@ pub(super) fn the_same_run_again_changes_nothing(fresh: &FreshArchive<'_>) -> Ch
 pub(super) fn a_longer_history_takes_the_place_of_a_shorter_one(
     fresh: &FreshArchive<'_>,
 ) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     for (shorter, longer) in [(5, 6), (4_096, 4_097), (5_000, 10_000), (66_000, 66_001)] {
         // The run was interrupted and resumed in between.
         let mut interrupted = sealed(shorter, shorter);
@@ -134,9 +134,9 @@ pub(super) fn a_longer_history_takes_the_place_of_a_shorter_one(
 
 /// Of different histories of one run that are archived concurrently, the longest remains, complete.
 pub(super) fn of_keeps_at_once_the_longest_stays(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
+    let harness = fresh();
     let tries: Vec<SealedRun> = (1..=8).map(|events| sealed(1, events * 10)).collect();
-    let handles: Vec<Arc<dyn Archive>> = tries.iter().map(|_| place.open()).collect();
+    let handles: Vec<Arc<dyn Archive>> = tries.iter().map(|_| harness.open()).collect();
     let kept: Vec<CheckResult> = thread::scope(|scope| {
         let keep = |(archive, run)| scope.spawn(move || keep(archive, run));
         let threads: Vec<_> = handles.iter().zip(&tries).map(keep).collect();
@@ -148,8 +148,8 @@ pub(super) fn of_keeps_at_once_the_longest_stays(fresh: &FreshArchive<'_>) -> Ch
 
 /// A run that is not archived has neither a record nor events; reading it is no error.
 pub(super) fn a_run_that_is_not_here_is_none(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     expect_same("the runs", &page(&archive, &all())?, &Vec::new())?;
     keep(&archive, &sealed(1, 5))?;
     for run in [RunId(0), RunId(u64::MAX), sealed(2, 0).record.run] {
@@ -161,8 +161,8 @@ pub(super) fn a_run_that_is_not_here_is_none(fresh: &FreshArchive<'_>) -> CheckR
 
 /// Events are read after any position, whether the run has it or not, and no more than requested.
 pub(super) fn events_are_paged_by_position(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let run = sealed(1, 20);
     keep(&archive, &sealed(0, 20))?;
     keep(&archive, &run)?;
@@ -179,8 +179,8 @@ pub(super) fn events_are_paged_by_position(fresh: &FreshArchive<'_>) -> CheckRes
 
 /// Events that come long after the rest of a run, with other runs' events between, are part of it too.
 pub(super) fn late_positions_are_kept(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let mut run = sealed(1, 3);
     for position in [1 << 20, 1 << 40, i64::MAX.unsigned_abs()] {
         run.events.push(filler_at(position));
@@ -198,8 +198,8 @@ pub(super) fn late_positions_are_kept(fresh: &FreshArchive<'_>) -> CheckResult {
 /// A run larger than any part in which it may be stored reads as before, in pages from any position.
 pub(super) fn a_large_run_is_read_in_pages(fresh: &FreshArchive<'_>) -> CheckResult {
     const EVENTS: u64 = 40_000;
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let run = sealed(1, EVENTS);
     keep(&archive, &run)?;
     let kept: ArchivedEvents = run.events.iter().collect();
@@ -223,8 +223,8 @@ pub(super) fn a_large_run_is_read_in_pages(fresh: &FreshArchive<'_>) -> CheckRes
 
 /// Every kind of event and any time reads as it was written.
 pub(super) fn every_event_reads_as_it_was_written(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let recorded = |(position, (at, event))| {
         Arc::new(RecordedEvent { position: Position(position), at, event })
     };
@@ -237,8 +237,8 @@ pub(super) fn every_event_reads_as_it_was_written(fresh: &FreshArchive<'_>) -> C
 /// Runs are listed newest first, regardless of the order in which they ended, even if their ids cross the middle of the
 /// number range.
 pub(super) fn runs_are_listed_newest_first(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let ids = [5, i64::MAX.unsigned_abs() + 1, u64::MAX, i64::MAX.unsigned_abs(), 7, 0];
     for id in ids {
         let mut run = sealed(1, 1);
@@ -256,8 +256,8 @@ pub(super) fn runs_are_listed_newest_first(fresh: &FreshArchive<'_>) -> CheckRes
 
 /// Each filter, alone and combined, returns exactly the matching runs.
 pub(super) fn filters_let_through_what_they_say(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let mut runs: Vec<RunRecord> = Vec::new();
     for seconds in 0..40 {
         let mut run = sealed(seconds, 1);
@@ -270,8 +270,8 @@ pub(super) fn filters_let_through_what_they_say(fresh: &FreshArchive<'_>) -> Che
     }
     for query in filters() {
         let older = runs.iter().filter(|it| query.before.is_none_or(|before| it.run < before));
-        let asked = older.filter(|record| query.selects(record)).take(query.most);
-        let promised: Vec<RunRecord> = asked.cloned().collect();
+        let selected = older.filter(|record| query.selects(record)).take(query.most);
+        let promised: Vec<RunRecord> = selected.cloned().collect();
         expect_same_list(&format!("{query:?}"), &page(&archive, &query)?, &promised)?;
     }
     Ok(())
@@ -301,8 +301,8 @@ fn filters() -> Vec<RunQuery> {
 
 /// A page has no more runs than requested, and no more than the limit of a page.
 pub(super) fn a_page_has_a_bound(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     for seconds in 0..=PAGE_MAX as u64 {
         keep(&archive, &sealed(seconds, 0))?;
     }
@@ -319,8 +319,8 @@ pub(super) fn pages_make_up_the_whole_while_runs_come_and_go(
     fresh: &FreshArchive<'_>,
 ) -> CheckResult {
     const RUNS: u64 = 20;
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let runs: Vec<SealedRun> = (10..10 + RUNS).map(|seconds| sealed(seconds, 1)).collect();
     keep(&archive, &sealed(0, 1))?;
     runs.iter().try_for_each(|run| keep(&archive, run))?;
@@ -341,8 +341,8 @@ pub(super) fn pages_make_up_the_whole_while_runs_come_and_go(
 /// Runs that ended before the time are pruned, returned, and may be archived again. A run that ended at that time
 /// remains.
 pub(super) fn what_ended_before_is_pruned(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let runs = [sealed(1, 5), sealed(2, 5), sealed(3, 5)];
     runs.iter().try_for_each(|run| keep(&archive, run))?;
     let end = runs[1].record.ended_at;
@@ -359,8 +359,8 @@ pub(super) fn what_ended_before_is_pruned(fresh: &FreshArchive<'_>) -> CheckResu
 
 /// One call prunes a bounded number of runs; a call that prunes none is the last.
 pub(super) fn pruning_is_done_in_parts(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let runs = PAGE_MAX as u64 + 5;
     for seconds in 0..runs {
         keep(&archive, &sealed(seconds, 1))?;
@@ -383,10 +383,10 @@ pub(super) fn pruning_is_done_in_parts(fresh: &FreshArchive<'_>) -> CheckResult 
 
 /// All archived runs are present after a restart, and more can be archived.
 pub(super) fn reopened_it_has_everything(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
+    let harness = fresh();
     let mut kept: Vec<SealedRun> = Vec::new();
     for round in 1..4 {
-        let archive = place.open();
+        let archive = harness.open();
         kept.iter().try_for_each(|run| holds_run(&archive, run))?;
         expect_same("the number of runs", &page(&archive, &all())?.len(), &kept.len())?;
         for run in [sealed(round * 10, 5), sealed(round * 10 + 1, 50)] {
@@ -394,19 +394,19 @@ pub(super) fn reopened_it_has_everything(fresh: &FreshArchive<'_>) -> CheckResul
             kept.push(run);
         }
     }
-    let archive = place.open();
+    let archive = harness.open();
     kept.iter().try_for_each(|run| holds_run(&archive, run))
 }
 
 /// Pruned runs do not return after a restart.
 pub(super) fn reopened_it_stays_pruned(fresh: &FreshArchive<'_>) -> CheckResult {
-    let place = fresh();
+    let harness = fresh();
     {
-        let archive = place.open();
+        let archive = harness.open();
         keep(&archive, &sealed(1, 5))?;
         block_on(archive.prune(Time::from_millis(u64::MAX), Time::ZERO))?;
     }
-    expect_same("the runs", &page(&place.open(), &all())?, &Vec::new())
+    expect_same("the runs", &page(&harness.open(), &all())?, &Vec::new())
 }
 
 fn all() -> RunQuery {

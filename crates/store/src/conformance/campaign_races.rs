@@ -17,8 +17,8 @@ use crate::journal::{EventBatch, Position};
 pub(super) fn an_append_held_up_until_its_term_has_passed_is_refused(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let first = leader.write(1)?;
     let gate = CallGate::new();
@@ -41,8 +41,8 @@ pub(super) fn an_append_held_up_until_its_term_has_passed_is_refused(
 
 /// A campaign reads the exact head, and no earlier term can append after it.
 pub(super) fn a_campaign_reads_the_exact_head(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let handles = [place.open(), place.open()];
+    let harness = fresh();
+    let handles = [harness.open(), harness.open()];
     let mut written: Vec<Arc<EventBatch>> = Vec::new();
     let mut earlier: Vec<JournalTestLeader> = Vec::new();
     for round in 0..6 {
@@ -69,8 +69,8 @@ pub(super) fn a_campaign_reads_the_exact_head(fresh: &FreshStorage<'_>) -> Check
 pub(super) fn an_append_on_its_way_is_before_the_next_head_or_nowhere(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(1)?];
     let batch = leader.batch(2);
@@ -94,8 +94,8 @@ pub(super) fn appends_that_race_a_campaign_stay_before_its_head(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
     const ROUNDS: usize = 20;
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     for _ in 0..ROUNDS {
         let leader = JournalTestLeader::win(&journal, "alpha")?;
         let term = leader.term();

@@ -12,8 +12,8 @@ use crate::journal::StartMark;
 
 /// A condemned run is listed once by every handle, under later terms too.
 pub(super) fn a_condemned_run_is_listed(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, standby) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, standby) = (harness.open(), harness.open());
     expect_same("runs condemned at first", &block_on(journal.condemned())?, &BTreeSet::new())?;
     let leader = JournalTestLeader::win(&journal, "alpha")?;
     let runs = [RunId(1), RunId(u64::MAX), RunId(1 << 63)];
@@ -29,8 +29,8 @@ pub(super) fn a_condemned_run_is_listed(fresh: &FreshStorage<'_>) -> CheckResult
 
 /// A term that has passed condemns no run: another node may lead with the run in its state.
 pub(super) fn a_passed_term_condemns_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let leader = JournalTestLeader::win(&journal, "alpha")?;
     leader.resign()?;
     let _next = JournalTestLeader::win(&rival, "beta")?;
@@ -41,8 +41,8 @@ pub(super) fn a_passed_term_condemns_nothing(fresh: &FreshStorage<'_>) -> CheckR
 
 /// The mark of a start is replaced by the next mark, and removed when the start is done.
 pub(super) fn a_start_leaves_a_mark_until_it_is_done(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mark = |applying| StartMark { node: "alpha".to_owned(), applying };
     block_on(journal.mark_start(mark(None)))?;
     block_on(journal.mark_start(mark(Some(RunId(7)))))?;

@@ -42,8 +42,8 @@ fn is_written_once<const N: usize>(
     faults: [JournalFault; N],
     expected: impl Fn(&StoreError) -> bool,
 ) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(1)?];
     let line = FaultyJournal::new(Arc::clone(&journal));
@@ -68,8 +68,8 @@ fn is_written_once<const N: usize>(
 pub(super) fn the_next_leader_sees_an_append_without_answer(
     fresh: &FreshStorage<'_>,
 ) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let line = FaultyJournal::new(Arc::clone(&journal))
         .with(JournalCall::Append, JournalFault::Unanswered);

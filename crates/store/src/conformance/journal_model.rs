@@ -23,8 +23,8 @@ const NODES: [&str; 2] = ["alpha", "beta"];
 pub(super) fn random_operations_answer_alike(fresh: &FreshStorage<'_>) -> CheckResult {
     let sequences = if fresh().is_costly() { SEQUENCES_COSTLY } else { SEQUENCES };
     for seed in 0..sequences {
-        let place = fresh();
-        let mut pair = JournalComparison::new(&*place);
+        let harness = fresh();
+        let mut pair = JournalComparison::new(&*harness);
         let mut dice = ModelRng(seed);
         let mut done = Vec::new();
         for _ in 0..OPERATIONS {
@@ -65,7 +65,7 @@ enum JournalAnswer {
 
 /// The journal in memory and the journal under test, side by side.
 struct JournalComparison<'a> {
-    place: &'a dyn StorageHarness,
+    harness: &'a dyn StorageHarness,
     model: ComparedJournal,
     tested: ComparedJournal,
     /// The node that won each term.
@@ -81,12 +81,12 @@ struct ComparedJournal {
 }
 
 impl<'a> JournalComparison<'a> {
-    fn new(place: &'a dyn StorageHarness) -> Self {
+    fn new(harness: &'a dyn StorageHarness) -> Self {
         let model: JournalHandle = Arc::new(MemoryJournal::new(|| Time::ZERO));
         let model = ComparedJournal { handles: vec![Arc::clone(&model), model], terms: Vec::new() };
         let tested =
-            ComparedJournal { handles: vec![place.open(), place.open()], terms: Vec::new() };
-        Self { place, model, tested, winners: Vec::new(), head: Position(0) }
+            ComparedJournal { handles: vec![harness.open(), harness.open()], terms: Vec::new() };
+        Self { harness, model, tested, winners: Vec::new(), head: Position(0) }
     }
 
     /// Draws a random operation. Most operations are valid, because otherwise nothing would be written.
@@ -105,7 +105,7 @@ impl<'a> JournalComparison<'a> {
             3 => JournalOperation::Resign { term: recent(dice) },
             4 | 5 => JournalOperation::Tail { node, after: near(dice), most: dice.below(6) },
             6 => JournalOperation::Head { node },
-            7 if self.place.outlives_its_handles() => JournalOperation::Restart,
+            7 if self.harness.outlives_its_handles() => JournalOperation::Restart,
             _ => {
                 let after = if dice.below(3) == 0 { near(dice) } else { self.head };
                 let batch = BatchId(dice.below(6) as u64);
@@ -136,8 +136,8 @@ impl<'a> JournalComparison<'a> {
             block_on(self.model.handles[0].resign(*term))?;
         }
         self.tested.handles.clear();
-        self.place.let_terms_end();
-        self.tested.handles = vec![self.place.open(), self.place.open()];
+        self.harness.let_terms_end();
+        self.tested.handles = vec![self.harness.open(), self.harness.open()];
         Ok(())
     }
 }

@@ -13,8 +13,8 @@ use crate::logs::LogId;
 
 /// The logs of a run are listed by step, attempt, delivery and stream, in numeric order.
 pub(super) fn logs_are_listed_in_order(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     let of = |step, attempt, delivery| LogId { step: StepIx(step), attempt, delivery, ..LOG };
     let promised = [
         (of(0, 1, 1), 1),
@@ -38,8 +38,8 @@ pub(super) fn logs_are_listed_in_order(fresh: &FreshLogStore<'_>) -> CheckResult
 
 /// A removed log is gone, can be removed again, and can begin again at offset zero.
 pub(super) fn a_removed_log_is_gone_and_can_begin_again(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let (logs, other) = (place.open(), place.open());
+    let harness = fresh();
+    let (logs, other) = (harness.open(), harness.open());
     append(&logs, LOG, 0, b"abc")?;
     for remover in [&logs, &other] {
         block_on(remover.remove(LOG.run))?;
@@ -56,8 +56,8 @@ pub(super) fn a_removed_log_is_gone_and_can_begin_again(fresh: &FreshLogStore<'_
 
 /// Removing the logs of one run keeps those of all others.
 pub(super) fn removing_touches_no_other_run(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     for run in [1, 2, 3] {
         append(&logs, log(run, 1), 0, b"a")?;
         append(&logs, log(run, 2), 0, b"b")?;
@@ -77,8 +77,8 @@ pub(super) fn removing_touches_no_other_run(fresh: &FreshLogStore<'_>) -> CheckR
 
 /// Runs with logs are listed with the total size of their logs, oldest first.
 pub(super) fn runs_are_told_with_their_bytes(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     expect_same_list("no runs", &block_on(logs.runs())?, &[])?;
     let last = LogId { run: RunId(u64::MAX), ..LOG };
     let first = LogId { run: RunId(1), ..LOG };
@@ -95,8 +95,8 @@ pub(super) fn runs_are_told_with_their_bytes(fresh: &FreshLogStore<'_>) -> Check
 pub(super) fn many_logs_at_once_stay_apart(fresh: &FreshLogStore<'_>) -> CheckResult {
     const THREADS: u32 = 4;
     const LOGS: u32 = 100;
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     let line = |log: LogId, round: u32| format!("{log:?} {round}\n").into_bytes();
     let write = |thread: u32| -> CheckResult {
         for round in 0..5 {
@@ -127,12 +127,12 @@ pub(super) fn many_logs_at_once_stay_apart(fresh: &FreshLogStore<'_>) -> CheckRe
 
 /// After a restart a log has the same length, repeats are recognised, and appends continue.
 pub(super) fn reopened_they_go_on(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    append(&place.open(), LOG, 0, b"abc")?;
-    let logs = place.open();
+    let harness = fresh();
+    append(&harness.open(), LOG, 0, b"abc")?;
+    let logs = harness.open();
     expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[(LOG, 3)])?;
     expect_same("a repeat", &append(&logs, LOG, 1, b"bc"), &Ok(3))?;
     expect_same("the next append", &append(&logs, LOG, 3, b"d"), &Ok(4))?;
     drop(logs);
-    expect_log(&place.open(), LOG, b"abcd")
+    expect_log(&harness.open(), LOG, b"abcd")
 }

@@ -46,8 +46,8 @@ pub(super) fn expect_log(logs: &Arc<dyn LogStore>, log: LogId, bytes: &[u8]) -> 
 
 /// When an append returns, its bytes are readable, and the reply has the length of the log.
 pub(super) fn what_was_appended_is_read(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     expect_same("the first append", &append(&logs, LOG, 0, b"one\n"), &Ok(4))?;
     expect_log(&logs, LOG, b"one\n")?;
     expect_same("the second append", &append(&logs, LOG, 4, b"two\n"), &Ok(8))?;
@@ -56,8 +56,8 @@ pub(super) fn what_was_appended_is_read(fresh: &FreshLogStore<'_>) -> CheckResul
 
 /// Bytes that one handle appended are readable through another, which can continue the log, and the reverse.
 pub(super) fn another_handle_goes_on(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let (logs, other) = (place.open(), place.open());
+    let harness = fresh();
+    let (logs, other) = (harness.open(), harness.open());
     append(&logs, LOG, 0, b"a")?;
     expect_log(&other, LOG, b"a")?;
     expect_same("the other's append", &append(&other, LOG, 1, b"b"), &Ok(2))?;
@@ -68,8 +68,8 @@ pub(super) fn another_handle_goes_on(fresh: &FreshLogStore<'_>) -> CheckResult {
 
 /// A repeated append adds nothing, even if others followed, and replaces no bytes.
 pub(super) fn a_repeat_is_not_written_twice(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     append(&logs, LOG, 0, b"one")?;
     expect_same("the repeat", &append(&logs, LOG, 0, b"one"), &Ok(3))?;
     append(&logs, LOG, 3, b"two")?;
@@ -81,8 +81,8 @@ pub(super) fn a_repeat_is_not_written_twice(fresh: &FreshLogStore<'_>) -> CheckR
 
 /// An append that overlaps the end of the log adds only the new bytes.
 pub(super) fn an_overlap_adds_what_is_new(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     append(&logs, LOG, 0, b"abc")?;
     expect_same("from inside", &append(&logs, LOG, 1, b"bcde"), &Ok(5))?;
     expect_same("from the beginning", &append(&logs, LOG, 0, b"abcdefg"), &Ok(7))?;
@@ -91,8 +91,8 @@ pub(super) fn an_overlap_adds_what_is_new(fresh: &FreshLogStore<'_>) -> CheckRes
 
 /// An append that would leave a gap is refused with the length of the log, and has no effect.
 pub(super) fn a_hole_is_refused(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     let gap = |at, size| Err(StoreError::Gap { after: Position(at), head: Position(size) });
     expect_same("into an empty log", &append(&logs, LOG, 1, b"b"), &gap(1, 0))?;
     expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
@@ -105,8 +105,8 @@ pub(super) fn a_hole_is_refused(fresh: &FreshLogStore<'_>) -> CheckResult {
 
 /// An append of no bytes creates no log.
 pub(super) fn nothing_is_appended_without_effect(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     expect_same("nothing", &append(&logs, LOG, 0, b""), &Ok(0))?;
     expect_same_list("the logs", &block_on(logs.list(LOG.run))?, &[])?;
     append(&logs, LOG, 0, b"a")?;
@@ -116,8 +116,8 @@ pub(super) fn nothing_is_appended_without_effect(fresh: &FreshLogStore<'_>) -> C
 
 /// A range is cut at the end of the log. A range that begins there or later is empty, and so is an inverted one.
 pub(super) fn ranges_end_where_the_log_ends(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     let all = b"0123456789";
     append(&logs, LOG, 0, all)?;
     for start in 0..12_u64 {
@@ -138,8 +138,8 @@ pub(super) fn ranges_end_where_the_log_ends(fresh: &FreshLogStore<'_>) -> CheckR
 
 /// One read returns a bounded part, from the beginning of its range; successive reads return the whole log.
 pub(super) fn a_read_has_a_bound(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     let all: Vec<u8> = (0..=250_u8).cycle().take(2 * READ_MAX + 5).collect();
     append(&logs, LOG, 0, &all)?;
     let mut whole: Vec<u8> = Vec::new();
@@ -156,8 +156,8 @@ pub(super) fn a_read_has_a_bound(fresh: &FreshLogStore<'_>) -> CheckResult {
 
 /// A log without appends is empty, and a run without logs has none.
 pub(super) fn a_log_that_is_not_there_is_empty(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     for round in 0..2 {
         for range in [0..0, 0..10, 5..10, u64::MAX..u64::MAX] {
             expect_same("the log", &read(&logs, LOG, range)?, &LogPart::default())?;
@@ -173,8 +173,8 @@ pub(super) fn a_log_that_is_not_there_is_empty(fresh: &FreshLogStore<'_>) -> Che
 
 /// Any bytes are stored unchanged: binary data, partial characters, zeros.
 pub(super) fn any_byte_survives(fresh: &FreshLogStore<'_>) -> CheckResult {
-    let place = fresh();
-    let logs = place.open();
+    let harness = fresh();
+    let logs = harness.open();
     let every: Vec<u8> = (0..=u8::MAX).collect();
     let parts: [&[u8]; 6] = [b"\0\0", &every, b"\xff\xfe", b"\xc3", b"\xa4\r\n", b"\x1b[0m\0"];
     let mut all: Vec<u8> = Vec::new();

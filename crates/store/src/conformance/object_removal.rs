@@ -23,8 +23,8 @@ fn put_large(store: &Objects, (id, bytes): &(ObjectId, Vec<u8>)) -> CheckResult 
 
 /// Objects that were touched at the moment or later stay. The others are removed, and can be stored again.
 pub(super) fn untouched_objects_are_removed(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let objects = [object(1, 10), object(2, 2 * BLOCK), object(3, 0)];
     let ids: Vec<ObjectId> = objects.iter().map(|(id, _)| *id).collect();
     for _ in 0..2 {
@@ -45,8 +45,8 @@ pub(super) fn untouched_objects_are_removed(fresh: &FreshObjectStore<'_>) -> Che
 
 /// Objects beside the removed ones stay, whatever they were stored with.
 pub(super) fn removal_touches_no_other_object(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let (store, other) = (place.open(), place.open());
+    let harness = fresh();
+    let (store, other) = (harness.open(), harness.open());
     let objects: Vec<_> = (0..100).map(|at| object(at * 1000, 100)).collect();
     objects.chunks(30).try_for_each(|batch| put(&store, batch))?;
     expect_object(&other, &objects[0])?;
@@ -67,8 +67,8 @@ pub(super) fn removal_touches_no_other_object(fresh: &FreshObjectStore<'_>) -> C
 
 /// An upload that was not continued is removed with unused objects.
 pub(super) fn old_uploads_are_removed(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let (id, bytes) = object(1, 3 * BLOCK);
     block_on(store.append(id, 0, bytes[..BLOCK].to_vec()))?;
     let now = block_on(store.clock())?;
@@ -83,8 +83,8 @@ pub(super) fn old_uploads_are_removed(fresh: &FreshObjectStore<'_>) -> CheckResu
 /// A sweep removes nothing within the grace period, live or not. That it removes what is older follows from the rule and
 /// from the removal.
 pub(super) fn a_sweep_spares_what_is_new(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let objects = [object(1, 10), object(2, 20)];
     put(&store, &objects)?;
     let live = async || Ok([objects[0].0]);
@@ -95,8 +95,8 @@ pub(super) fn a_sweep_spares_what_is_new(fresh: &FreshObjectStore<'_>) -> CheckR
 
 /// A manifest reads as it was sent, and a check finds the object that it names and that is missing.
 pub(super) fn a_check_finds_missing_objects(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let (here, gone) = (object(1, 10), object(2, 2 * BLOCK));
     put(&store, std::slice::from_ref(&here))?;
     let file = |path: &str, (object, bytes): &(ObjectId, Vec<u8>)| ManifestEntry {
@@ -120,21 +120,21 @@ pub(super) fn a_check_finds_missing_objects(fresh: &FreshObjectStore<'_>) -> Che
 
 /// After a restart all objects are there, and an upload continues where it ended.
 pub(super) fn reopened_it_has_everything(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
+    let harness = fresh();
     let (small, large) = (object(1, 1000), object(2, 4 * BLOCK + 9));
     {
-        let store = place.open();
+        let store = harness.open();
         put(&store, std::slice::from_ref(&small))?;
         block_on(store.append(large.0, 0, large.1[..2 * BLOCK].to_vec()))?;
     }
     {
-        let store = place.open();
+        let store = harness.open();
         expect_object(&store, &small)?;
         expect_same("the upload", &block_on(store.uploaded(large.0)), &Ok(2 * BLOCK as u64))?;
         block_on(store.append(large.0, 2 * BLOCK as u64, large.1[2 * BLOCK..].to_vec()))?;
         block_on(store.finish(large.0, large.1.len() as u64))?;
     }
-    let store = place.open();
+    let store = harness.open();
     expect_object(&store, &small)?;
     expect_object(&store, &large)
 }

@@ -17,8 +17,8 @@ fn append(store: &Objects, id: ObjectId, at: u64, bytes: &[u8]) -> Result<u64, O
 
 /// An object that is not whole is in no answer, and when it is finished, it is in all.
 pub(super) fn an_upload_is_hidden_until_it_is_whole(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let (store, other) = (place.open(), place.open());
+    let harness = fresh();
+    let (store, other) = (harness.open(), harness.open());
     let whole = object(1, 3 * BLOCK + 1);
     let (id, bytes) = &whole;
     for (at, block) in (0..).step_by(BLOCK).zip(bytes.chunks(BLOCK)) {
@@ -36,8 +36,8 @@ pub(super) fn an_upload_is_hidden_until_it_is_whole(fresh: &FreshObjectStore<'_>
 
 /// Uploads of every size become objects: empty ones, those of one block, and those that end with a block.
 pub(super) fn an_upload_may_have_any_size(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     for size in [0, 1, BLOCK, BLOCK + 1, 2 * BLOCK, SEND_MAX + 3] {
         let whole = object(size as u64, size);
         for (at, part) in (0..).step_by(SEND_MAX).zip(whole.1.chunks(SEND_MAX)) {
@@ -52,10 +52,10 @@ pub(super) fn an_upload_may_have_any_size(fresh: &FreshObjectStore<'_>) -> Check
 
 /// An upload continues where it ended, through any handle.
 pub(super) fn an_upload_continues(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
+    let harness = fresh();
     let whole = object(1, 5 * BLOCK);
     let (id, bytes) = &whole;
-    let (store, other) = (place.open(), place.open());
+    let (store, other) = (harness.open(), harness.open());
     expect_same("before it begins", &block_on(other.uploaded(*id)), &Ok(0))?;
     append(&store, *id, 0, &bytes[..2 * BLOCK])?;
     expect_same("in the middle", &block_on(other.uploaded(*id)), &Ok(2 * BLOCK_SIZE))?;
@@ -68,8 +68,8 @@ pub(super) fn an_upload_continues(fresh: &FreshObjectStore<'_>) -> CheckResult {
 
 /// Bytes that are there already are not written again. Bytes after a gap, beside a block or after the end are refused.
 pub(super) fn blocks_follow_each_other(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let whole = object(1, 2 * BLOCK + 10);
     let (id, bytes) = &whole;
     let offset = |at, expected| Err(ObjectError::Offset { id: *id, at, expected });
@@ -95,8 +95,8 @@ pub(super) fn blocks_follow_each_other(fresh: &FreshObjectStore<'_>) -> CheckRes
 
 /// An upload of other bytes is refused and forgotten, and so is one that is too long. The object can be sent again.
 pub(super) fn an_upload_of_other_bytes_is_forgotten(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let (whole, other) = (object(1, 2 * BLOCK), object(2, 2 * BLOCK));
     let id = whole.0;
     append(&store, id, 0, &other.1)?;
@@ -115,8 +115,8 @@ pub(super) fn an_upload_of_other_bytes_is_forgotten(fresh: &FreshObjectStore<'_>
 
 /// Senders of one object at the same time share its upload, and all succeed.
 pub(super) fn senders_at_once_share_an_upload(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let handles: Vec<Objects> = (0..3).map(|_| place.open()).collect();
+    let harness = fresh();
+    let handles: Vec<Objects> = (0..3).map(|_| harness.open()).collect();
     let whole = object(1, 6 * BLOCK + 77);
     let send = |store: &Objects| -> CheckResult {
         let (id, bytes) = &whole;

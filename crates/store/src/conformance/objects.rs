@@ -61,8 +61,8 @@ pub(super) fn list_all(store: &Objects) -> Result<Vec<StoredObject>, CheckDiffer
 
 /// Objects of all sizes are read as they were put, one at a time and together, in the order of the question.
 pub(super) fn what_was_put_is_read(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let sizes = [0, 1, 7, 1000, 100_000, 131_072, 131_073, BLOCK - 1, BLOCK, 5, 200_000];
     let objects: Vec<_> = (0..).zip(sizes).map(|(at, size)| object(at * 1_000_000, size)).collect();
     put(&store, &objects)?;
@@ -75,8 +75,8 @@ pub(super) fn what_was_put_is_read(fresh: &FreshObjectStore<'_>) -> CheckResult 
 
 /// Objects that one handle has put are there for another, which need not store them again.
 pub(super) fn another_handle_reads_them(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let (store, other) = (place.open(), place.open());
+    let harness = fresh();
+    let (store, other) = (harness.open(), harness.open());
     let (first, second) = (object(1, 100), object(2, 100));
     expect_missing(&other, first.0)?;
     put(&store, std::slice::from_ref(&first))?;
@@ -88,8 +88,8 @@ pub(super) fn another_handle_reads_them(fresh: &FreshObjectStore<'_>) -> CheckRe
 
 /// An object that is put again, or twice in a batch, is stored once.
 pub(super) fn equal_objects_are_one(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let (one, two) = (object(1, 10), object(2, 20));
     for _ in 0..2 {
         put(&store, &[one.clone(), two.clone(), one.clone()])?;
@@ -102,8 +102,8 @@ pub(super) fn equal_objects_are_one(fresh: &FreshObjectStore<'_>) -> CheckResult
 
 /// Bytes under the id of others are refused, and nothing of their batch is stored.
 pub(super) fn other_bytes_are_refused(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let (good, (id, _), (found, bytes)) = (object(1, 10), object(2, 10), object(3, 10));
     let refused = block_on(store.put_batch(vec![good.clone(), (id, bytes)]));
     expect_same("the batch", &refused, &Err(ObjectError::Mismatch { id, found }))?;
@@ -115,8 +115,8 @@ pub(super) fn other_bytes_are_refused(fresh: &FreshObjectStore<'_>) -> CheckResu
 
 /// Of many ids those are returned that are not there, in their order.
 pub(super) fn missing_objects_are_told(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let objects: Vec<_> = (0..1000).map(|at| object(at * 1000, 30)).collect();
     let even: Vec<_> = objects.iter().step_by(2).cloned().collect();
     put(&store, &even)?;
@@ -128,8 +128,8 @@ pub(super) fn missing_objects_are_told(fresh: &FreshObjectStore<'_>) -> CheckRes
 
 /// A range ends at the end of its block or of the object. One that begins later is empty, and so is an inverted one.
 pub(super) fn ranges_end_with_their_block(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let (id, bytes) = object(1, 2 * BLOCK + 100);
     block_on(store.append(id, 0, bytes.clone()))?;
     block_on(store.finish(id, bytes.len() as u64))?;
@@ -148,8 +148,8 @@ pub(super) fn ranges_end_with_their_block(fresh: &FreshObjectStore<'_>) -> Check
 
 /// A batch has limits, each with its error, and a question too. Objects of more than a block are in no batch.
 pub(super) fn batches_have_limits(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let is_limit = |what: &str, error: Option<ObjectError>| {
         expect_true(what, matches!(error, Some(ObjectError::Limit(_))))
     };
@@ -172,8 +172,8 @@ pub(super) fn batches_have_limits(fresh: &FreshObjectStore<'_>) -> CheckResult {
 
 /// The list has every object once, in the order of ids, whatever the size of its pages.
 pub(super) fn list_is_paged_in_order(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let store = place.open();
+    let harness = fresh();
+    let store = harness.open();
     let mut promised: Vec<(ObjectId, u64)> = Vec::new();
     for batch in 0..3 {
         let objects: Vec<_> = (0..20).map(|at| object(batch * 90_000 + at * 1000, 9)).collect();
@@ -203,8 +203,8 @@ pub(super) fn list_is_paged_in_order(fresh: &FreshObjectStore<'_>) -> CheckResul
 
 /// Handles that put the same objects at the same time all succeed, and each object is stored once.
 pub(super) fn writers_at_once_agree(fresh: &FreshObjectStore<'_>) -> CheckResult {
-    let place = fresh();
-    let handles: Vec<Objects> = (0..4).map(|_| place.open()).collect();
+    let harness = fresh();
+    let handles: Vec<Objects> = (0..4).map(|_| harness.open()).collect();
     let objects: Vec<_> = (0..50).map(|at| object(at * 1000, 500)).collect();
     let put_all = |store: &Objects, first: usize| -> CheckResult {
         objects.chunks(10).cycle().skip(first).take(5).try_for_each(|batch| put(store, batch))

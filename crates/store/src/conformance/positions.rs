@@ -11,8 +11,8 @@ use crate::journal::{EventBatch, Position};
 
 /// Each append returns the previous position plus its number of events.
 pub(super) fn they_are_contiguous(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = Vec::new();
     for events in [1, 2, 1, 7, 3, 1] {
@@ -33,8 +33,8 @@ pub(super) fn a_batch_behind_the_head_is_refused(fresh: &FreshStorage<'_>) -> Ch
 }
 
 fn is_refused_behind<const N: usize>(fresh: &FreshStorage<'_>, positions: [u64; N]) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(2)?, leader.write(1)?];
     let head = leader.head;
@@ -51,8 +51,8 @@ fn is_refused_behind<const N: usize>(fresh: &FreshStorage<'_>, positions: [u64; 
 /// Of concurrent appends after the same position, one is written and the others are refused.
 pub(super) fn of_appends_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     const ROUNDS: usize = 4;
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = Vec::new();
     for _ in 0..ROUNDS {

@@ -343,9 +343,9 @@ fn endings() -> Vec<Event> {
     let reported = |outcome, next| ended(outcome, next, LeaseEndKind::Reported);
     let done = StepFollowUp::Done;
     let digest = StepOutput::Digest { hash: [7; 32], size: 1 << 40 };
-    let kept = |place| {
+    let kept = |location| {
         let (attempt, delivery) = (u16::MAX, 1);
-        StepOutput::Kept(Arc::new(LargeValueRef { run, step, attempt, delivery, place }))
+        StepOutput::Kept(Arc::new(LargeValueRef { run, step, attempt, delivery, location }))
     };
     let with_leader = LargeValueLocation::Leader { hash: [9; 32], size: 1 << 24 };
     vec![

@@ -26,8 +26,8 @@ const PRUNES_MAX: usize = 100;
 
 /// A new journal has no snapshot, and events alone create none.
 pub(super) fn at_first_there_is_none(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     expect_same("the snapshot of an empty journal", &block_on(journal.snapshot())?, &None)?;
     filled(&journal)?;
     expect_same("the snapshot before any save", &block_on(journal.snapshot())?, &None)
@@ -35,8 +35,8 @@ pub(super) fn at_first_there_is_none(fresh: &FreshStorage<'_>) -> CheckResult {
 
 /// Every handle reads a snapshot as it was saved, whatever its bytes and size.
 pub(super) fn a_saved_one_reads_back(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, standby) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, standby) = (harness.open(), harness.open());
     filled(&journal)?;
     let large: Vec<u8> = (0..3_000_000_u32).map(|at| at.to_le_bytes()[at as usize % 3]).collect();
     let states = [(2, vec![7]), (5, (0..=255).collect()), (6, Vec::new()), (10, large)];
@@ -54,8 +54,8 @@ pub(super) fn a_saved_one_reads_back(fresh: &FreshStorage<'_>) -> CheckResult {
 
 /// The newest snapshot is the one with the last position, regardless of the order of saving.
 pub(super) fn the_newest_counts(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     filled(&journal)?;
     for (position, newest) in [(5, 5), (10, 10), (2, 10), (6, 10), (13, 13), (12, 13)] {
         save(&journal, position)?;
@@ -66,8 +66,8 @@ pub(super) fn the_newest_counts(fresh: &FreshStorage<'_>) -> CheckResult {
 
 /// Two saves at the same position count as one snapshot: they do not allow pruning, which takes two.
 pub(super) fn saved_twice_it_is_one(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let written = filled(&journal)?;
     for _ in 0..3 {
         save(&journal, 6)?;
@@ -83,8 +83,8 @@ pub(super) fn saved_twice_it_is_one(fresh: &FreshStorage<'_>) -> CheckResult {
 /// A snapshot ahead of the head contains lost events. It is not used, does not count as one of two, and stays unused
 /// when the next leader's different events have passed its position.
 pub(super) fn one_ahead_of_the_head_is_not_used(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(2)?, leader.write(3)?];
     save(&journal, 2)?;
@@ -106,8 +106,8 @@ pub(super) fn one_ahead_of_the_head_is_not_used(fresh: &FreshStorage<'_>) -> Che
 /// matching ones. It does not count as one of two, and does not prevent a matching one at its position from being
 /// saved.
 pub(super) fn one_of_another_history_is_not_used(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, deposed) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, deposed) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(2)?, leader.write(3)?];
     save(&journal, 2)?;
@@ -144,8 +144,8 @@ fn replaced(position: u64) -> JournalSnapshot {
 
 /// A snapshot at any position and the events after it give the same state as the whole journal.
 pub(super) fn with_its_tail_it_gives_the_same_state(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let history = sample_history().batches;
     for batch in &history {
@@ -204,8 +204,8 @@ fn is_same_state(found: &Engine, promised: &Engine) -> CheckResult {
 
 /// Without two snapshots nothing is pruned: the only one could be damaged.
 pub(super) fn without_two_nothing_leaves(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     expect_same("the pruned position of an empty journal", &prune(&journal, HEAD)?, &Position(0))?;
     let written = filled(&journal)?;
     expect_same("the pruned position without a snapshot", &prune(&journal, HEAD)?, &Position(0))?;
@@ -218,8 +218,8 @@ pub(super) fn without_two_nothing_leaves(fresh: &FreshStorage<'_>) -> CheckResul
 /// No event after the older snapshot is pruned: the state can be rebuilt from this snapshot and the rest. The batch at
 /// which it ends stays too, because the snapshot is matched with it.
 pub(super) fn nothing_leaves_that_the_older_one_lacks(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let written = filled(&journal)?;
     for (position, floor) in [(5, 0), (10, 2), (12, 6), (10, 6)] {
         save(&journal, position)?;
@@ -231,8 +231,8 @@ pub(super) fn nothing_leaves_that_the_older_one_lacks(fresh: &FreshStorage<'_>) 
 
 /// A prune never goes further than requested.
 pub(super) fn nothing_leaves_beyond_what_was_asked(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let written = filled_and_saved(&journal)?;
     for (upto, floor) in [(0, 0), (2, 2), (5, 5), (6, 6), (2, 6), (10, 10), (12, 10)] {
         expect_same("the pruned position", &prune(&journal, upto)?, &Position(floor))?;
@@ -243,8 +243,8 @@ pub(super) fn nothing_leaves_beyond_what_was_asked(fresh: &FreshStorage<'_>) -> 
 
 /// A batch is pruned completely or not at all, for any snapshots and any requested position.
 pub(super) fn only_whole_batches_leave(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let written = filled_and_saved(&journal)?;
     for (upto, floor) in [(1, 0), (3, 2), (4, 2), (5, 5), (7, 6), (9, 6), (11, 10)] {
         expect_same(
@@ -259,8 +259,8 @@ pub(super) fn only_whole_batches_leave(fresh: &FreshStorage<'_>) -> CheckResult 
 
 /// The last batch stays, even if both snapshots contain it: it is the head, and identifies a repeat of it.
 pub(super) fn the_last_batch_stays(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = vec![leader.write(3)?];
     save(&journal, 3)?;
@@ -276,8 +276,8 @@ pub(super) fn the_last_batch_stays(fresh: &FreshStorage<'_>) -> CheckResult {
 
 /// A read of pruned events fails with the pruned position: a reader must not take them for missing events.
 pub(super) fn what_has_left_is_not_skipped(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, standby) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, standby) = (harness.open(), harness.open());
     let written = filled_and_saved(&journal)?;
     for upto in [2, 6, 10, 12] {
         let floor = prune(&journal, upto)?.0;
@@ -289,8 +289,8 @@ pub(super) fn what_has_left_is_not_skipped(fresh: &FreshStorage<'_>) -> CheckRes
 
 /// A fully pruned journal works as before: head, repeats, gaps and leaders.
 pub(super) fn a_pruned_journal_goes_on(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut batches = Vec::new();
     for events in [2, 3, 1, 1] {
@@ -325,8 +325,8 @@ pub(super) fn a_pruned_journal_goes_on(fresh: &FreshStorage<'_>) -> CheckResult 
 
 /// Pruning again, or up to an earlier position, changes nothing and returns the same position.
 pub(super) fn pruning_again_changes_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, standby) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, standby) = (harness.open(), harness.open());
     let written = filled_and_saved(&journal)?;
     expect_same("the pruned position", &prune(&journal, 10)?, &Position(10))?;
     for upto in [10, 5, 0, 10] {
@@ -340,8 +340,8 @@ pub(super) fn pruning_again_changes_nothing(fresh: &FreshStorage<'_>) -> CheckRe
 /// A read during pruning returns all requested events, or the error that they are pruned.
 pub(super) fn a_page_read_while_batches_leave_is_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     const BATCHES: u64 = 300;
-    let place = fresh();
-    let (journal, standby) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, standby) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     for _ in 0..BATCHES {
         leader.write(1)?;

@@ -32,8 +32,8 @@ fn ask(
 
 /// An unused key is assigned to the run that claims it first, and stays with it if another run claims it.
 pub(super) fn a_key_is_new_and_then_known(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
-    let place = fresh();
-    let (archive, other) = (place.open(), place.open());
+    let harness = fresh();
+    let (archive, other) = (harness.open(), harness.open());
     expect_same(
         "the first claim",
         &ask(&archive, claim("deploy", b'a', 1, 10))?,
@@ -47,8 +47,8 @@ pub(super) fn a_key_is_new_and_then_known(fresh: &FreshStorage<'_, dyn Archive>)
 
 /// A claim with another body is a conflict, and changes nothing.
 pub(super) fn another_body_is_a_conflict(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let first = RunId(u64::MAX);
     ask(&archive, claim("deploy", b'a', first.0, 10))?;
     let conflict = SubmissionKeyOutcome::Conflict(first);
@@ -62,8 +62,8 @@ pub(super) fn another_body_is_a_conflict(fresh: &FreshStorage<'_, dyn Archive>) 
 pub(super) fn keys_are_told_apart_byte_by_byte(
     fresh: &FreshStorage<'_, dyn Archive>,
 ) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let long = "k".repeat(KEY_MAX);
     let odd = ["", " ", "a", "A", "a ", "a\0", "a\0b", "1", "01", "1.0", "ä", "a\u{308}", "%", "_"];
     let keys: Vec<&str> = odd.into_iter().chain([&long[..], &long[1..]]).collect();
@@ -85,8 +85,8 @@ pub(super) fn keys_are_told_apart_byte_by_byte(
 pub(super) fn a_key_that_is_too_long_is_refused(
     fresh: &FreshStorage<'_, dyn Archive>,
 ) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let answer = block_on(archive.claim(claim(&"k".repeat(KEY_MAX + 1), b'a', 1, 5)));
     let refused = matches!(answer, Err(StoreError::Unusable { .. }));
     expect_true(&format!("a key that is too long was answered with {answer:?}"), refused)
@@ -95,8 +95,8 @@ pub(super) fn a_key_that_is_too_long_is_refused(
 /// Of concurrent claims one is new, and the others return its run.
 pub(super) fn of_claims_at_once_one_is_new(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
     const CLAIMS: u64 = 16;
-    let place = fresh();
-    let handles: Vec<Arc<dyn Archive>> = (0..CLAIMS).map(|_| place.open()).collect();
+    let harness = fresh();
+    let handles: Vec<Arc<dyn Archive>> = (0..CLAIMS).map(|_| harness.open()).collect();
     let claims = thread::scope(|scope| {
         let ask = |(run, archive)| scope.spawn(move || ask(archive, claim("k", b'a', run, run)));
         let threads: Vec<_> = (0..CLAIMS).zip(&handles).map(ask).collect();
@@ -118,8 +118,8 @@ pub(super) fn of_claims_at_once_one_is_new(fresh: &FreshStorage<'_, dyn Archive>
 
 /// A key stays assigned after its run is pruned: a second submission must not create another run.
 pub(super) fn a_key_outlives_its_run(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let run = sealed(1, 3);
     let end = run.record.ended_at.as_millis();
     ask(&archive, claim("deploy", b'a', run.record.run.0, end))?;
@@ -136,8 +136,8 @@ pub(super) fn a_key_outlives_its_run(fresh: &FreshStorage<'_, dyn Archive>) -> C
 
 /// A key that was claimed before the time is pruned; a key that was claimed at that time is not.
 pub(super) fn a_pruned_key_is_new_again(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     for (key, at) in [("old", 99), ("at", 100), ("young", 101)] {
         ask(&archive, claim(key, b'a', at, at))?;
         // A repeat does not change the age of a key.
@@ -160,13 +160,13 @@ pub(super) fn a_pruned_key_is_new_again(fresh: &FreshStorage<'_, dyn Archive>) -
 
 /// Keys survive a restart.
 pub(super) fn reopened_they_are_known(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
-    let place = fresh();
+    let harness = fresh();
     expect_same(
         "the claim",
-        &ask(&place.open(), claim("deploy", b'a', 1, 10))?,
+        &ask(&harness.open(), claim("deploy", b'a', 1, 10))?,
         &SubmissionKeyOutcome::New,
     )?;
-    let archive = place.open();
+    let archive = harness.open();
     let known = SubmissionKeyOutcome::Known(RunId(1));
     expect_same("the repeat", &ask(&archive, claim("deploy", b'a', 2, 10))?, &known)?;
     let conflict = SubmissionKeyOutcome::Conflict(RunId(1));
@@ -175,8 +175,8 @@ pub(super) fn reopened_they_are_known(fresh: &FreshStorage<'_, dyn Archive>) -> 
 
 /// Every key is listed once, in byte order, with its run, in pages of any size.
 pub(super) fn they_are_listed_in_pages(fresh: &FreshStorage<'_, dyn Archive>) -> CheckResult {
-    let place = fresh();
-    let archive = place.open();
+    let harness = fresh();
+    let archive = harness.open();
     let mut claims: Vec<SubmissionKeyClaim> = (1..)
         .zip(["b", "a", "", "a\0", "B", "ä", "aa", "z\0z"])
         .map(|(run, key)| claim(key, b'a', run, run * 10))

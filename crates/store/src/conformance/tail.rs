@@ -18,8 +18,8 @@ fn filled(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, CheckDifferen
 
 /// A page has about as many events as requested: without its last batch it would have fewer.
 pub(super) fn a_page_holds_about_as_much_as_was_asked(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let written = filled(&journal)?;
     for (after, most) in [(0, 1), (0, 5), (0, 6), (0, 10), (7, 4), (9, 12), (17, 1)] {
         let page = tail(&journal, after, most)?;
@@ -38,8 +38,8 @@ pub(super) fn a_page_holds_about_as_much_as_was_asked(fresh: &FreshStorage<'_>) 
 
 /// A batch larger than the request is returned whole, because otherwise a reader could never pass it.
 pub(super) fn a_page_has_at_least_one_batch(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let written = filled(&journal)?;
     for (at, batch) in written.iter().enumerate() {
         let page = tail(&journal, batch.after.0, 1)?;
@@ -50,8 +50,8 @@ pub(super) fn a_page_has_at_least_one_batch(fresh: &FreshStorage<'_>) -> CheckRe
 
 /// Page by page, each after the last, every batch is read once and in order, for any page size.
 pub(super) fn pages_make_up_the_whole(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let written = filled(&journal)?;
     for most in [1, 2, 3, 7, 26, 1000] {
         let mut read: Vec<Arc<EventBatch>> = Vec::new();
@@ -67,8 +67,8 @@ pub(super) fn pages_make_up_the_whole(fresh: &FreshStorage<'_>) -> CheckResult {
 
 /// A read from a position inside a batch returns the whole batch: a batch is never split.
 pub(super) fn from_inside_a_batch_it_is_read_whole(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let written = filled(&journal)?;
     for after in 0..26 {
         let found = tail(&journal, after, 1000)?;
@@ -81,8 +81,8 @@ pub(super) fn from_inside_a_batch_it_is_read_whole(fresh: &FreshStorage<'_>) -> 
 
 /// A read at the head, or after it, returns no batches and no error.
 pub(super) fn from_the_head_there_is_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     filled(&journal)?;
     for after in [26, 27, 1_000_000, i64::MAX.unsigned_abs()] {
         expect_same(&format!("the tail after {after}"), &tail(&journal, after, 10)?, &Vec::new())?;
@@ -92,8 +92,8 @@ pub(super) fn from_the_head_there_is_nothing(fresh: &FreshStorage<'_>) -> CheckR
 
 /// Every kind of event and any time reads as it was written.
 pub(super) fn every_event_reads_as_it_was_written(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let journal = place.open();
+    let harness = fresh();
+    let journal = harness.open();
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let mut written = Vec::new();
     for event in sample_events() {

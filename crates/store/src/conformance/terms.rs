@@ -13,8 +13,8 @@ use crate::journal::{CampaignOutcome, LeaderCandidate};
 
 /// While one candidate leads, the campaigns of another fail.
 pub(super) fn of_two_candidates_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     for _ in 0..3 {
         let lost = matches!(campaign(&rival, "beta")?, CampaignOutcome::LedBy { .. });
@@ -27,8 +27,8 @@ pub(super) fn of_two_candidates_one_wins(fresh: &FreshStorage<'_>) -> CheckResul
 /// Of concurrent candidates exactly one wins.
 pub(super) fn of_candidates_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     const AT_ONCE: usize = 8;
-    let place = fresh();
-    let handles: Vec<JournalHandle> = (0..AT_ONCE).map(|_| place.open()).collect();
+    let harness = fresh();
+    let handles: Vec<JournalHandle> = (0..AT_ONCE).map(|_| harness.open()).collect();
     let start = Barrier::new(AT_ONCE);
     let answers = thread::scope(|scope| {
         let run = |(at, journal): (usize, &JournalHandle)| {
@@ -50,8 +50,8 @@ pub(super) fn of_candidates_at_once_one_wins(fresh: &FreshStorage<'_>) -> CheckR
 
 /// The loser of a campaign gets the leader's name, and its address for clients.
 pub(super) fn refused_candidate_learns_the_leader(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let leader = JournalTestLeader::win(&journal, "alpha")?;
     let is_led_by = |name: &str, candidate: LeaderCandidate| match campaign(&rival, "gamma")? {
         CampaignOutcome::LedBy { node, address, .. } => {
@@ -71,8 +71,8 @@ pub(super) fn refused_candidate_learns_the_leader(fresh: &FreshStorage<'_>) -> C
 
 /// After a leader has resigned the next campaign of any node wins at once, under a greater term.
 pub(super) fn a_term_given_up_is_won_at_once(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let mut before = None;
     for (handle, node) in [(&journal, "alpha"), (&rival, "beta"), (&rival, "beta")] {
         let leader = JournalTestLeader::win(handle, node)?;
@@ -86,8 +86,8 @@ pub(super) fn a_term_given_up_is_won_at_once(fresh: &FreshStorage<'_>) -> CheckR
 
 /// A term can be renewed as long as no other node has won.
 pub(super) fn a_leader_keeps_its_term(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let leader = JournalTestLeader::win(&journal, "alpha")?;
     block_on(journal.renew(leader.term()))?;
     campaign(&rival, "beta")?;
@@ -96,8 +96,8 @@ pub(super) fn a_leader_keeps_its_term(fresh: &FreshStorage<'_>) -> CheckResult {
 
 /// A term that has passed cannot be renewed, and the error has the newest term.
 pub(super) fn a_passed_term_is_not_renewed(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let leader = JournalTestLeader::win(&journal, "alpha")?;
     leader.resign()?;
     let next = JournalTestLeader::win(&rival, "beta")?;
@@ -107,8 +107,8 @@ pub(super) fn a_passed_term_is_not_renewed(fresh: &FreshStorage<'_>) -> CheckRes
 
 /// A leader whose term has passed cannot write, even after the current head, and the error has the newest term.
 pub(super) fn a_passed_term_writes_nothing(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let mut leader = JournalTestLeader::win(&journal, "alpha")?;
     let first = leader.write(2)?;
     let late = leader.batch(1);
@@ -131,8 +131,8 @@ pub(super) fn a_passed_term_writes_nothing(fresh: &FreshStorage<'_>) -> CheckRes
 
 /// Resigning a term that has passed is no error, and does not affect the current leader.
 pub(super) fn a_passed_term_is_given_up_without_effect(fresh: &FreshStorage<'_>) -> CheckResult {
-    let place = fresh();
-    let (journal, rival) = (place.open(), place.open());
+    let harness = fresh();
+    let (journal, rival) = (harness.open(), harness.open());
     let leader = JournalTestLeader::win(&journal, "alpha")?;
     leader.resign()?;
     let mut next = JournalTestLeader::win(&rival, "beta")?;

@@ -55,9 +55,9 @@ impl SimWorld<'_> {
         by: SimRequestSource,
         request: EngineRequest,
     ) {
-        let asked = SimPendingRequest { by, incarnation: incarnation_of(&request) };
+        let pending = SimPendingRequest { by, incarnation: incarnation_of(&request) };
         self.lead_decides(leader, |lead, now, luck| {
-            lead.machine.request(asked, request, now, luck)
+            lead.machine.request(pending, request, now, luck)
         });
     }
 
@@ -133,7 +133,7 @@ impl SimWorld<'_> {
                         self.send_down(leader, worker, &DownlinkMessage::Reply(reply));
                     }
                 }
-                LeaderEffect::Answer(asked, answer) => self.answer(leader, asked, answer),
+                LeaderEffect::Answer(request, answer) => self.answer(leader, request, answer),
             }
         }
     }
@@ -186,8 +186,8 @@ impl SimWorld<'_> {
         self.carry_out(leader, effects);
     }
 
-    fn answer(&mut self, leader: usize, asked: SimPendingRequest, answer: EngineAnswer) {
-        match asked.by {
+    fn answer(&mut self, leader: usize, request: SimPendingRequest, answer: EngineAnswer) {
+        match request.by {
             SimRequestSource::Client(client) => {
                 let delay = self.rng.range(1, 5);
                 self.at(self.now + delay, SimEvent::ToClient(client, ClientAnswer::Of(answer)));
@@ -199,7 +199,7 @@ impl SimWorld<'_> {
             SimRequestSource::Crowd => {}
             SimRequestSource::Worker(worker) => {
                 if let Some(message) =
-                    asked.incarnation.and_then(|incarnation| worker_answer(incarnation, answer))
+                    request.incarnation.and_then(|incarnation| worker_answer(incarnation, answer))
                 {
                     self.send_down(leader, worker, &message);
                 }
@@ -250,7 +250,7 @@ fn incarnation_of(request: &EngineRequest) -> Option<Incarnation> {
 /// Returns the answer to a worker, if it contains more than the replies.
 fn worker_answer(incarnation: Incarnation, answer: EngineAnswer) -> Option<DownlinkMessage> {
     match answer {
-        EngineAnswer::Registered(told) => Some(DownlinkMessage::Joined(incarnation, Ok(told))),
+        EngineAnswer::Registered(reply) => Some(DownlinkMessage::Joined(incarnation, Ok(reply))),
         EngineAnswer::Refused(refusal) => Some(DownlinkMessage::Joined(incarnation, Err(refusal))),
         EngineAnswer::Done => Some(DownlinkMessage::GuardHeard(incarnation)),
         EngineAnswer::Exchanged

@@ -395,7 +395,7 @@ fn records_before_last_batches(records: &[SimRecord], batches: u64) -> usize {
 /// a whole never existed. Of a store that one node leads, a copy from before the first registration of another worker
 /// may be taken for the store itself: documented.
 fn records_never_lost(records: &[SimRecord], keeps_registration: bool) -> usize {
-    let told = |record: &SimRecord| {
+    let reported = |record: &SimRecord| {
         matches!(
             record.event,
             Event::RunSubmitted(_)
@@ -405,7 +405,7 @@ fn records_never_lost(records: &[SimRecord], keeps_registration: bool) -> usize 
                 | Event::LockForced(_)
         )
     };
-    let last_told = records.iter().rposition(told).map_or(BatchId(0), |at| records[at].batch);
+    let last_told = records.iter().rposition(reported).map_or(BatchId(0), |at| records[at].batch);
     let keeps = records.iter().rposition(|record| record.batch == last_told);
     let first_other = first_remote_registration(records).filter(|_| keeps_registration);
     keeps.max(first_other).map_or(0, |at| at + 1)

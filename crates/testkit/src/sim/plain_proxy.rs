@@ -333,13 +333,13 @@ impl SimWorld<'_> {
         let Some(mut turn) = turn else { return };
         turn.awaits = None;
         let stage = std::mem::replace(&mut turn.stage, PlainRequestStage::Begins);
-        let told = proxy.session.on_reply(reply.clone(), turn.asked_at);
+        let answered = proxy.session.on_reply(reply.clone(), turn.asked_at);
         proxy.open_request = Some(turn);
-        for grant in told.iter().flat_map(|body| &body.grants) {
+        for grant in answered.iter().flat_map(|body| &body.grants) {
             self.witness.delivered(grant.lease.fence);
         }
         self.add_reply_to_story(worker, reply);
-        match (told, stage) {
+        match (answered, stage) {
             // The next request reports the start again.
             (Ok(_) | Err(_), PlainRequestStage::Tells(id, grant)) => {
                 if !self.proxy(leader, worker).session.holds(grant.lease.fence) {
@@ -396,8 +396,8 @@ impl SimWorld<'_> {
         (leader, worker): (usize, usize),
         answer: EngineAnswer,
     ) {
-        if let EngineAnswer::Registered(told) = &answer {
-            let answer = PlainAnswer::Registered(told.interval.as_millis());
+        if let EngineAnswer::Registered(reply) = &answer {
+            let answer = PlainAnswer::Registered(reply.interval.as_millis());
             return self.send_plain_answer(worker, 0, &answer);
         }
         let Some(proxy) = self.plain.proxies.get_mut(&(leader, worker)) else { return };

@@ -149,9 +149,9 @@ impl PlainWorker {
     /// Returns the leases that it knows: of running steps, and of ended ones whose report has no answer.
     fn known(&self) -> Vec<Fence> {
         let runs = self.steps.values().filter(|step| step.incarnation == self.incarnation);
-        let told = self.reports.iter().filter(|report| !report.is_repeat);
-        let told = told.map(|report| report.lease.fence);
-        runs.map(|step| step.lease.fence).chain(told).collect()
+        let reported = self.reports.iter().filter(|report| !report.is_repeat);
+        let reported = reported.map(|report| report.lease.fence);
+        runs.map(|step| step.lease.fence).chain(reported).collect()
     }
 
     /// Returns its next request.

@@ -174,10 +174,10 @@ impl SimWorld<'_> {
                 }
             }
             _ if self.workers[worker].is_down() => {}
-            DownlinkMessage::Joined(incarnation, told)
+            DownlinkMessage::Joined(incarnation, registered)
                 if incarnation == self.workers[worker].incarnation =>
             {
-                self.worker_joins(worker, told);
+                self.worker_joins(worker, registered);
             }
             DownlinkMessage::Joined(..) => {}
             DownlinkMessage::Reply(reply) => self.worker_receives_reply(worker, reply),
@@ -194,12 +194,12 @@ impl SimWorld<'_> {
         }
     }
 
-    fn worker_joins(&mut self, worker: usize, told: Result<RegisterReply, WorkerRefusal>) {
+    fn worker_joins(&mut self, worker: usize, reply: Result<RegisterReply, WorkerRefusal>) {
         if self.workers[worker].session.is_some() {
             return;
         }
-        let told = match told {
-            Ok(told) => told,
+        let reply = match reply {
+            Ok(reply) => reply,
             Err(WorkerRefusal::Superseded) if self.is_copied(worker) => {
                 return self.host_retires(worker);
             }
@@ -208,7 +208,7 @@ impl SimWorld<'_> {
             }
             Err(_) => return,
         };
-        for (fence, verdict) in &told.verdicts {
+        for (fence, verdict) in &reply.verdicts {
             let seen = self.witness.verdict(*fence, *verdict);
             self.check(seen);
             if *verdict == OutcomeVerdict::Accepted {
@@ -231,7 +231,7 @@ impl SimWorld<'_> {
             bugs: self.bugs,
         };
         it.pace = local.then(|| ExchangePace::new(pace));
-        it.session = Some(WorkerSession::new(config, &told));
+        it.session = Some(WorkerSession::new(config, &reply));
         self.send_due_exchanges(worker);
     }
 

@@ -7,7 +7,7 @@ use windlass_testkit::sim::{Schedule, SimReport, play};
 
 const SEEDS: [u64; 6] = [0, 1, 17, 404, 99_991, u64::MAX];
 
-fn told(seed: u64) -> (String, SimReport) {
+fn replayed(seed: u64) -> (String, SimReport) {
     (Schedule::new(seed).to_string(), play(seed, PlantedBugs::NONE, true))
 }
 
@@ -24,17 +24,18 @@ fn assert_same((schedule, report): &(String, SimReport), (other, replayed): &(St
 #[test]
 fn seed_replays_identically() {
     for seed in SEEDS {
-        let report = told(seed);
+        let report = replayed(seed);
         assert!(report.1.story.len() > 100, "seed {seed} does next to nothing");
-        assert_same(&report, &told(seed));
+        assert_same(&report, &replayed(seed));
     }
 }
 
 #[test]
 fn seed_replays_identically_on_another_thread() {
     for seed in SEEDS {
-        let elsewhere = thread::spawn(move || told(seed)).join().expect("it plays there as here");
-        assert_same(&told(seed), &elsewhere);
+        let elsewhere =
+            thread::spawn(move || replayed(seed)).join().expect("it plays there as here");
+        assert_same(&replayed(seed), &elsewhere);
     }
 }
 
@@ -51,5 +52,5 @@ fn recording_the_story_changes_nothing() {
 
 #[test]
 fn different_seeds_differ() {
-    assert_ne!(told(1).1.story, told(2).1.story);
+    assert_ne!(replayed(1).1.story, replayed(2).1.story);
 }

@@ -38,11 +38,11 @@ impl CommandContext {
         })?;
         let terminal = || io::stderr().is_terminal().then(|| Terminal::size().columns);
         let width = environment::columns().or_else(terminal).map(|width| width.max(COLUMNS_MIN));
-        let look = |terminal| TerminalCaps::detect(&environment::variable, terminal, width);
+        let detect = |terminal| TerminalCaps::detect(&environment::variable, terminal, width);
         Ok(Self {
             folder,
-            out: look(io::stdout().is_terminal()),
-            err: look(io::stderr().is_terminal()),
+            out: detect(io::stdout().is_terminal()),
+            err: detect(io::stderr().is_terminal()),
             links: MailboxRegistry::built_in(),
             compiled: ProgramExtensions::default(),
         })

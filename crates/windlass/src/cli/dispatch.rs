@@ -26,9 +26,9 @@ pub(super) fn run(
         Ok(cli) => answer(cli.command, links, compiled),
         Err(ParseRefusal::Arguments(error)) => print_clap_output(&error),
         Err(ParseRefusal::Settings(error)) => {
-            let look =
+            let caps =
                 CommandContext::of_process().map_or(TerminalCaps::PLAIN, |context| context.err);
-            print_error(&error, &look)
+            print_error(&error, &caps)
         }
     };
     ExitCode::from(code)
@@ -91,8 +91,8 @@ const fn holds_secrets(command: &CliCommand) -> bool {
     )
 }
 
-fn print_error(error: &CliError, look: &TerminalCaps) -> u8 {
-    output::print_message(&output::with_program_name(error.text(look).trim_end()));
+fn print_error(error: &CliError, caps: &TerminalCaps) -> u8 {
+    output::print_message(&output::with_program_name(error.text(caps).trim_end()));
     error.exit_code()
 }
 

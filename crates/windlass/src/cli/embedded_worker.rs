@@ -52,7 +52,7 @@ impl EmbeddedWorkerSetup {
     ) -> Result<LocalWorkerOptions, CliError> {
         let name = self.settings.worker.clone();
         let executor = program.executor(StepExecutorSetup {
-            place: self.settings,
+            settings: self.settings,
             guard: self.guard,
             // The leader sees by the lock of the guard that nothing is left.
             death_notice: None,

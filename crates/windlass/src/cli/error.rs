@@ -83,25 +83,25 @@ impl CliError {
     }
 
     /// The text for standard error.
-    pub(crate) fn text(&self, look: &TerminalCaps) -> String {
+    pub(crate) fn text(&self, caps: &TerminalCaps) -> String {
         match self {
             Self::Usage(complaint) | Self::File(complaint) | Self::Unreachable(complaint) => {
-                complaint.text(look)
+                complaint.text(caps)
             }
             Self::Pipeline(report) | Self::Params(report) | Self::Config(report) => {
-                report.text(look)
+                report.text(caps)
             }
         }
     }
 }
 
 impl CliErrorMessage {
-    fn text(&self, look: &TerminalCaps) -> String {
-        let what = format!("{} {}", look.paint(ColorRole::Bad, "error:"), self.what);
+    fn text(&self, caps: &TerminalCaps) -> String {
+        let what = format!("{} {}", caps.paint(ColorRole::Bad, "error:"), self.what);
         let more = [("hint:", &self.hint), ("note:", &self.note)];
         let more = more.into_iter().filter_map(|(word, text)| Some((word, text.as_ref()?)));
         more.fold(what, |said, (word, text)| {
-            format!("{said}\n  {} {text}", look.paint(ColorRole::Quiet, word))
+            format!("{said}\n  {} {text}", caps.paint(ColorRole::Quiet, word))
         })
     }
 }

@@ -62,7 +62,7 @@ impl fmt::Debug for LabelProbes {
 #[derive(Debug)]
 pub(crate) struct StepExecutorSetup {
     /// The settings of steps.
-    pub(crate) place: ExecutorSettings,
+    pub(crate) settings: ExecutorSettings,
     /// The guard that starts their commands.
     pub(crate) guard: GuardHandle,
     /// The death notice of this process, if its steps can outlive it; `None` where the leader ends with it.
@@ -99,7 +99,7 @@ impl ProgramExtensions {
     /// The executor of a worker of this program: it calls its functions, and leaves other steps to the built-in one.
     pub(crate) fn executor(&self, at: StepExecutorSetup) -> Result<Arc<dyn Executor>, CliError> {
         let StepExecutorSetup {
-            place,
+            settings,
             guard,
             death_notice: notice,
             ends_calls,
@@ -113,7 +113,7 @@ impl ProgramExtensions {
         } else {
             GuardSource::Ready(guard.clone())
         };
-        let builtin = BuiltinExecutor::new(place.clone(), guard, Arc::clone(&logs));
+        let builtin = BuiltinExecutor::new(settings.clone(), guard, Arc::clone(&logs));
         let builtin = builtin.with_traces(traces).with_value_store(Arc::clone(&value_store));
         let builtin = Arc::new(match notice {
             Some(notice) => builtin.with_death_notice(notice),
@@ -123,7 +123,7 @@ impl ProgramExtensions {
             return Ok(builtin);
         }
         let callees = self.callees.clone().polled_in(steps()?);
-        let executor = CallExecutor::new(callees, place, guards, logs);
+        let executor = CallExecutor::new(callees, settings, guards, logs);
         let executor = executor.with_value_store(value_store).with_link(link).with_traces(traces);
         Ok(Arc::new(executor.with_fallback(builtin)))
     }

@@ -77,9 +77,9 @@ pub(super) fn a_run_succeeds_though_messages_are_late_and_out_of_order(
 }
 
 fn run_with_faults(fresh: &FreshLinkMailboxes<'_>, faults: MailboxFaults) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let workers = LinkTestWorkers::start_workers(place, faults)?;
-        let leader = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal()).await?;
+    with_new_mailboxes(fresh, async |harness| {
+        let workers = LinkTestWorkers::start_workers(harness, faults)?;
+        let leader = LinkTestLeader::begin(&workers.open_mailboxes(harness), &journal()).await?;
         leader.submit().await?;
         leader.expect_success(&workers).await
     })
@@ -88,9 +88,9 @@ fn run_with_faults(fresh: &FreshLinkMailboxes<'_>, faults: MailboxFaults) -> Che
 pub(super) fn a_run_succeeds_though_every_node_was_disconnected(
     fresh: &FreshLinkMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let workers = LinkTestWorkers::start_workers(place, MailboxFaults::default())?;
-        let leader = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal()).await?;
+    with_new_mailboxes(fresh, async |harness| {
+        let workers = LinkTestWorkers::start_workers(harness, MailboxFaults::default())?;
+        let leader = LinkTestLeader::begin(&workers.open_mailboxes(harness), &journal()).await?;
         leader.submit().await?;
         workers.has_begun().await?;
         workers.set_disconnected(true);
@@ -101,22 +101,22 @@ pub(super) fn a_run_succeeds_though_every_node_was_disconnected(
 }
 
 pub(super) fn the_next_leader_goes_on_with_a_run(fresh: &FreshLinkMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
+    with_new_mailboxes(fresh, async |harness| {
         let (journal, workers) =
-            (journal(), LinkTestWorkers::start_workers(place, MailboxFaults::default())?);
-        let leader = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal).await?;
+            (journal(), LinkTestWorkers::start_workers(harness, MailboxFaults::default())?);
+        let leader = LinkTestLeader::begin(&workers.open_mailboxes(harness), &journal).await?;
         leader.submit().await?;
         workers.has_begun().await?;
         leader.crash(&*journal).await;
-        let next = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal).await?;
+        let next = LinkTestLeader::begin(&workers.open_mailboxes(harness), &journal).await?;
         next.expect_success(&workers).await
     })
 }
 
 pub(super) fn a_final_status_ends_every_worker(fresh: &FreshLinkMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mut workers = LinkTestWorkers::start_workers(place, MailboxFaults::default())?;
-        let leader = LinkTestLeader::begin(&workers.open_mailboxes(place), &journal()).await?;
+    with_new_mailboxes(fresh, async |harness| {
+        let mut workers = LinkTestWorkers::start_workers(harness, MailboxFaults::default())?;
+        let leader = LinkTestLeader::begin(&workers.open_mailboxes(harness), &journal()).await?;
         leader.submit().await?;
         leader.expect_success(&workers).await?;
         leader.final_status.write("succeeded");
@@ -202,7 +202,7 @@ impl LinkTestLeader {
     async fn expect_success(&self, workers: &LinkTestWorkers) -> CheckResult {
         let began = Instant::now();
         let ended = loop {
-            let status = self.handle.views().look(|view| view.engine.run_status(RUN));
+            let status = self.handle.views().with(|view| view.engine.run_status(RUN));
             if status.is_some_and(RunStatus::is_terminal) || began.elapsed() > ENDS_WITHIN {
                 break status;
             }
@@ -216,7 +216,7 @@ impl LinkTestLeader {
 
     /// Ends as in a crash: without a message, and with a binding that lasts until its term ends.
     async fn crash(self, journal: &dyn Journal) {
-        let term = self.handle.views().look(|view| view.engine.term());
+        let term = self.handle.views().with(|view| view.engine.term());
         self.mailbox_server.abort();
         self.node.abort();
         drop((self.mailbox_server.await, self.node.await));
@@ -235,13 +235,13 @@ struct LinkTestWorkers {
 
 impl LinkTestWorkers {
     fn start_workers(
-        place: &dyn StorageHarness<dyn Mailboxes>,
+        harness: &dyn StorageHarness<dyn Mailboxes>,
         faults: MailboxFaults,
     ) -> Result<Self, CheckDifference> {
         let (mailboxes, recorder) = (Mutex::default(), Arc::new(StartRecorder::default()));
         let mut workers = Self { mailboxes, faults, recorder, workers: Vec::new() };
         for number in 0..3 {
-            let worker = start_worker(&workers.open_mailboxes(place), number, &workers.recorder)
+            let worker = start_worker(&workers.open_mailboxes(harness), number, &workers.recorder)
                 .map_err(|error| CheckDifference::new(error.to_string()))?;
             workers.workers.push(worker);
         }
@@ -249,9 +249,9 @@ impl LinkTestWorkers {
     }
 
     /// Another handle on the mailboxes, with the same faults.
-    fn open_mailboxes(&self, place: &dyn StorageHarness<dyn Mailboxes>) -> Arc<dyn Mailboxes> {
+    fn open_mailboxes(&self, harness: &dyn StorageHarness<dyn Mailboxes>) -> Arc<dyn Mailboxes> {
         let mut opened = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
-        let mailboxes = FaultyMailboxes::new(place.open(), self.faults, opened.len() as u64);
+        let mailboxes = FaultyMailboxes::new(harness.open(), self.faults, opened.len() as u64);
         opened.push(mailboxes.clone());
         Arc::new(mailboxes)
     }

@@ -9,8 +9,8 @@ use super::messages::{
 };
 
 pub(super) fn an_unread_mailbox_fills_up(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let sent = fill(&*place.open()).await?;
+    with_new_mailboxes(fresh, async |harness| {
+        let sent = fill(&*harness.open()).await?;
         expect_true(
             &format!("a mailbox was full with {sent} messages"),
             sent >= MAILBOX_MESSAGES_MAX / 2,
@@ -21,8 +21,8 @@ pub(super) fn an_unread_mailbox_fills_up(fresh: &FreshMessageMailboxes<'_>) -> C
 pub(super) fn a_full_mailbox_blocks_no_other_mailbox(
     fresh: &FreshMessageMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mailboxes = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let mailboxes = harness.open();
         fill(&*mailboxes).await?;
         let sent = distinct_messages(FIRST_MAILBOX, 3);
         mailboxes.send(sent.clone()).await?;

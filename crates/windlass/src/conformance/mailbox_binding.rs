@@ -57,21 +57,21 @@ fn expect_deposed(what: &str, answer: &Result<(), MailboxError>) -> CheckResult 
 }
 
 pub(super) fn initially_no_leader_is_bound(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
+    with_new_mailboxes(fresh, async |harness| {
         expect_same(
             "binding of new mailboxes",
-            &place.open().binding().await?,
+            &harness.open().binding().await?,
             &MailboxBinding::default(),
         )
     })
 }
 
 pub(super) fn first_bind_succeeds_and_is_visible(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let epoch = bind(&*place.open(), "holder, pid 7 “x”\n", LONG).await?;
+    with_new_mailboxes(fresh, async |harness| {
+        let epoch = bind(&*harness.open(), "holder, pid 7 “x”\n", LONG).await?;
         expect_true("the first epoch is zero, which means no leader", epoch > BindingEpoch(0))?;
         let by = Some("holder, pid 7 “x”\n".to_owned());
-        let seen = place.open().binding().await?;
+        let seen = harness.open().binding().await?;
         expect_same(
             "binding seen by another handle",
             &seen,
@@ -83,19 +83,19 @@ pub(super) fn first_bind_succeeds_and_is_visible(fresh: &FreshBindingMailboxes<'
 pub(super) fn second_bind_is_refused_with_the_holder(
     fresh: &FreshBindingMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        bind(&*place.open(), "holder", LONG).await?;
-        let second = bind(&*place.open(), "challenger", LONG).await;
+    with_new_mailboxes(fresh, async |harness| {
+        bind(&*harness.open(), "holder", LONG).await?;
+        let second = bind(&*harness.open(), "challenger", LONG).await;
         let led = Err(MailboxError::AlreadyLed { by: "holder".to_owned() });
         expect_same("result of a second binding", &second, &led)
     })
 }
 
 pub(super) fn of_many_at_once_one_is_bound(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
+    with_new_mailboxes(fresh, async |harness| {
         let mut candidates = JoinSet::new();
         for number in 0..16 {
-            let mailboxes = place.open();
+            let mailboxes = harness.open();
             candidates.spawn(async move { bind(&*mailboxes, &format!("c{number}"), LONG).await });
         }
         let bound = candidates.join_all().await;
@@ -104,8 +104,8 @@ pub(super) fn of_many_at_once_one_is_bound(fresh: &FreshBindingMailboxes<'_>) ->
 }
 
 pub(super) fn a_binding_given_up_is_free_at_once(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let (holder, challenger) = (place.open(), place.open());
+    with_new_mailboxes(fresh, async |harness| {
+        let (holder, challenger) = (harness.open(), harness.open());
         let epoch = bind(&*holder, "holder", LONG).await?;
         holder.unbind(epoch, None).await?;
         let seen = challenger.binding().await?;
@@ -120,10 +120,10 @@ pub(super) fn a_binding_given_up_is_free_at_once(fresh: &FreshBindingMailboxes<'
 }
 
 pub(super) fn an_epoch_never_repeats(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
+    with_new_mailboxes(fresh, async |harness| {
         let mut last = BindingEpoch(0);
         for _ in 0..5 {
-            let mailboxes = place.open();
+            let mailboxes = harness.open();
             let epoch = bind(&*mailboxes, "holder", LONG).await?;
             expect_true(&format!("epoch {epoch} is not above {last}"), epoch > last)?;
             mailboxes.unbind(epoch, None).await?;
@@ -134,8 +134,8 @@ pub(super) fn an_epoch_never_repeats(fresh: &FreshBindingMailboxes<'_>) -> Check
 }
 
 pub(super) fn a_binding_lapses_with_its_term(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let (holder, challenger) = (place.open(), place.open());
+    with_new_mailboxes(fresh, async |harness| {
+        let (holder, challenger) = (harness.open(), harness.open());
         let began = Instant::now();
         let first = bind(&*holder, "holder", SHORT).await?;
         let next = bind_in_time(&*challenger, "challenger").await?;
@@ -145,8 +145,8 @@ pub(super) fn a_binding_lapses_with_its_term(fresh: &FreshBindingMailboxes<'_>) 
 }
 
 pub(super) fn a_binding_that_is_kept_lasts(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let (holder, challenger) = (place.open(), place.open());
+    with_new_mailboxes(fresh, async |harness| {
+        let (holder, challenger) = (harness.open(), harness.open());
         let term = Duration::from_secs(2);
         let epoch = bind(&*holder, "holder", term).await?;
         let began = Instant::now();
@@ -161,38 +161,38 @@ pub(super) fn a_binding_that_is_kept_lasts(fresh: &FreshBindingMailboxes<'_>) ->
 }
 
 pub(super) fn a_passed_binding_is_not_kept(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let (holder, challenger) = (place.open(), place.open());
+    with_new_mailboxes(fresh, async |harness| {
+        let (holder, challenger) = (harness.open(), harness.open());
         let passed = bind(&*holder, "holder", SHORT).await?;
         let epoch = bind_in_time(&*challenger, "challenger").await?;
         expect_deposed("renewal of a binding that has passed", &holder.renew(passed, LONG).await)?;
         challenger.renew(epoch, LONG).await?;
         expect_same(
             "bound leader",
-            &place.open().binding().await?.by,
+            &harness.open().binding().await?.by,
             &Some("challenger".to_owned()),
         )
     })
 }
 
 pub(super) fn a_passed_binding_gives_up_nothing(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let (holder, challenger) = (place.open(), place.open());
+    with_new_mailboxes(fresh, async |harness| {
+        let (holder, challenger) = (harness.open(), harness.open());
         let passed = bind(&*holder, "holder", SHORT).await?;
         bind_in_time(&*challenger, "challenger").await?;
         // The interface does not specify whether that is an error.
         drop(holder.unbind(passed, None).await);
         expect_same(
             "bound leader",
-            &place.open().binding().await?.by,
+            &harness.open().binding().await?.by,
             &Some("challenger".to_owned()),
         )
     })
 }
 
 pub(super) fn an_epoch_that_never_was_is_gone(fresh: &FreshBindingMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let kept = place.open().renew(BindingEpoch(7), LONG).await;
+    with_new_mailboxes(fresh, async |harness| {
+        let kept = harness.open().renew(BindingEpoch(7), LONG).await;
         let gone = matches!(kept, Err(MailboxError::StateLost { .. }));
         let what = "renewal of an unknown epoch";
         expect_true(&format!("{what}: found {kept:?}, expected StateLost"), gone)
@@ -202,12 +202,12 @@ pub(super) fn an_epoch_that_never_was_is_gone(fresh: &FreshBindingMailboxes<'_>)
 pub(super) fn a_final_status_is_read_by_every_handle(
     fresh: &FreshBindingMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let holder = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let holder = harness.open();
         let epoch = bind(&*holder, "holder", LONG).await?;
         holder.unbind(epoch, Some("succeeded".to_owned())).await?;
         let final_status = Some("succeeded".to_owned());
-        let seen = place.open().binding().await?;
+        let seen = harness.open().binding().await?;
         expect_same(
             "binding after the end",
             &seen,
@@ -219,11 +219,11 @@ pub(super) fn a_final_status_is_read_by_every_handle(
 pub(super) fn no_leader_is_bound_after_a_final_status(
     fresh: &FreshBindingMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let holder = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let holder = harness.open();
         let epoch = bind(&*holder, "holder", LONG).await?;
         holder.unbind(epoch, Some("failed".to_owned())).await?;
-        let next = bind(&*place.open(), "challenger", LONG).await;
+        let next = bind(&*harness.open(), "challenger", LONG).await;
         let over = Err(MailboxError::Finished { final_status: "failed".to_owned() });
         expect_same("result of a binding after the end", &next, &over)
     })
@@ -232,8 +232,8 @@ pub(super) fn no_leader_is_bound_after_a_final_status(
 pub(super) fn a_passed_binding_leaves_no_final_status(
     fresh: &FreshBindingMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let (holder, challenger) = (place.open(), place.open());
+    with_new_mailboxes(fresh, async |harness| {
+        let (holder, challenger) = (harness.open(), harness.open());
         let passed = bind(&*holder, "holder", SHORT).await?;
         bind_in_time(&*challenger, "challenger").await?;
         drop(holder.unbind(passed, Some("succeeded".to_owned())).await);

@@ -67,16 +67,16 @@ pub(super) async fn expect_messages(
 }
 
 pub(super) fn what_is_sent_arrives_as_it_was(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
+    with_new_mailboxes(fresh, async |harness| {
         let sent = distinct_messages(MailboxId::LEADER, 3);
-        place.open().send(sent.clone()).await?;
-        expect_messages(&*place.open(), MailboxId::LEADER, &sent).await
+        harness.open().send(sent.clone()).await?;
+        expect_messages(&*harness.open(), MailboxId::LEADER, &sent).await
     })
 }
 
 pub(super) fn every_byte_and_size_arrives(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mailboxes = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let mailboxes = harness.open();
         let all_bytes: Vec<u8> = (0..=255).collect();
         let sizes = [0, 1, 4_095, 4_096, 65_537, MAILBOX_MESSAGE_MAX];
         let of_each = sizes.map(|size| all_bytes.iter().copied().cycle().take(size).collect());
@@ -93,9 +93,9 @@ pub(super) fn every_byte_and_size_arrives(fresh: &FreshMessageMailboxes<'_>) -> 
 pub(super) fn a_message_that_is_too_large_is_refused(
     fresh: &FreshMessageMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
+    with_new_mailboxes(fresh, async |harness| {
         let bytes = MAILBOX_MESSAGE_MAX + 1;
-        let sent = place.open().send(vec![message(FIRST_MAILBOX, vec![b'x'; bytes])]).await;
+        let sent = harness.open().send(vec![message(FIRST_MAILBOX, vec![b'x'; bytes])]).await;
         expect_same(
             "result of a message that is too large",
             &sent,
@@ -105,8 +105,8 @@ pub(super) fn a_message_that_is_too_large_is_refused(
 }
 
 pub(super) fn mailboxes_are_apart(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mailboxes = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let mailboxes = harness.open();
         let (to_first, to_second) =
             (message(FIRST_MAILBOX, "for the first"), message(SECOND_MAILBOX, "for the second"));
         mailboxes.send(vec![to_first.clone(), to_second.clone()]).await?;
@@ -116,22 +116,22 @@ pub(super) fn mailboxes_are_apart(fresh: &FreshMessageMailboxes<'_>) -> CheckRes
 }
 
 pub(super) fn a_message_without_a_reader_waits(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
+    with_new_mailboxes(fresh, async |harness| {
         let sent = distinct_messages(SECOND_MAILBOX, 1);
-        place.open().send(sent.clone()).await?;
+        harness.open().send(sent.clone()).await?;
         sleep(SHORT * 5).await;
-        expect_messages(&*place.open(), SECOND_MAILBOX, &sent).await
+        expect_messages(&*harness.open(), SECOND_MAILBOX, &sent).await
     })
 }
 
 pub(super) fn what_was_taken_is_gone(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mailboxes = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let mailboxes = harness.open();
         mailboxes.send(distinct_messages(FIRST_MAILBOX, 20)).await?;
         collect(&*mailboxes, FIRST_MAILBOX, 20).await?;
         let again = mailboxes.receive(FIRST_MAILBOX, SHORT).await?;
         expect_same("messages that were received twice", &again.len(), &0)?;
-        let other = place.open().receive(FIRST_MAILBOX, SHORT).await?;
+        let other = harness.open().receive(FIRST_MAILBOX, SHORT).await?;
         expect_same("messages that were received by two handles", &other.len(), &0)
     })
 }
@@ -139,8 +139,8 @@ pub(super) fn what_was_taken_is_gone(fresh: &FreshMessageMailboxes<'_>) -> Check
 pub(super) fn messages_to_several_mailboxes_all_arrive(
     fresh: &FreshMessageMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mailboxes = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let mailboxes = harness.open();
         let sent: Vec<MailboxMessage> =
             (1..=40).flat_map(|to| distinct_messages(MailboxId(to), 2)).collect();
         mailboxes.send(sent).await?;
@@ -155,8 +155,8 @@ pub(super) fn messages_to_several_mailboxes_all_arrive(
 pub(super) fn of_many_messages_a_bounded_part_is_taken(
     fresh: &FreshMessageMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mailboxes = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let mailboxes = harness.open();
         let sent = distinct_messages(FIRST_MAILBOX, 2 * RECEIVED_MAX + 10);
         mailboxes.send(sent.clone()).await?;
         let first = mailboxes.receive(FIRST_MAILBOX, LONG).await?;
@@ -172,14 +172,14 @@ pub(super) fn of_many_messages_a_bounded_part_is_taken(
 pub(super) fn messages_of_many_senders_all_arrive(
     fresh: &FreshMessageMailboxes<'_>,
 ) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
+    with_new_mailboxes(fresh, async |harness| {
         let mut senders = JoinSet::new();
         let of = |sender: usize| -> Vec<MailboxMessage> {
             let text = |number| format!("message {number} of {sender}");
             (0..50).map(|number| message(MailboxId::LEADER, text(number))).collect()
         };
         for sender in 0..8 {
-            let (mailboxes, messages) = (place.open(), of(sender));
+            let (mailboxes, messages) = (harness.open(), of(sender));
             senders.spawn(async move {
                 for sent_message in messages {
                     mailboxes.send(vec![sent_message]).await?;
@@ -188,15 +188,15 @@ pub(super) fn messages_of_many_senders_all_arrive(
             });
         }
         let sent: Vec<MailboxMessage> = (0..8).flat_map(of).collect();
-        let arrived = expect_messages(&*place.open(), MailboxId::LEADER, &sent).await;
+        let arrived = expect_messages(&*harness.open(), MailboxId::LEADER, &sent).await;
         senders.join_all().await.into_iter().collect::<Result<(), MailboxError>>()?;
         arrived
     })
 }
 
 pub(super) fn a_waiting_reader_is_woken(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let (reader, sender) = (place.open(), place.open());
+    with_new_mailboxes(fresh, async |harness| {
+        let (reader, sender) = (harness.open(), harness.open());
         for number in 0..3 {
             let waiting = reader.receive(FIRST_MAILBOX, LONG);
             let sending = async {
@@ -218,8 +218,8 @@ pub(super) fn a_waiting_reader_is_woken(fresh: &FreshMessageMailboxes<'_>) -> Ch
 }
 
 pub(super) fn waiting_ends_at_its_deadline(fresh: &FreshMessageMailboxes<'_>) -> CheckResult {
-    with_new_mailboxes(fresh, async |place| {
-        let mailboxes = place.open();
+    with_new_mailboxes(fresh, async |harness| {
+        let mailboxes = harness.open();
         for within in [SHORT, Duration::from_millis(1_200)] {
             let began = Instant::now();
             let received = mailboxes.receive(FIRST_MAILBOX, within).await?;

@@ -54,10 +54,10 @@ pub async fn cancel(
     if !is_led(folder) {
         return Err(ControlSocketError::NoLeader);
     }
-    let (client, place) = leader_client(folder);
+    let (client, address) = leader_client(folder);
     let path = format!("/runs/{run}/cancel");
     let body = CancelRunBody { level: AsWord(level) };
-    match client.post(&place, &path, &body, ANSWER_WITHIN).await {
+    match client.post(&address, &path, &body, ANSWER_WITHIN).await {
         Ok(_) => Ok(()),
         Err(HttpCallError::Refused(problem)) => Err(ControlSocketError::Refused(problem.detail)),
         Err(HttpCallError::Unreachable { reason, .. }) => {

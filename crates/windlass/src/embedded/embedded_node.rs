@@ -393,7 +393,7 @@ fn worker(
     options: LocalWorkerOptions,
 ) -> Result<WorkerRuntime, WorkerError> {
     // The clock may have been set back, and the file of its starts may belong to another store.
-    let known = handle.views().look(|view| {
+    let known = handle.views().with(|view| {
         let own = view.engine.workers().find(|worker| worker.id == options.place.worker());
         own.map_or(Incarnation::default(), |worker| worker.incarnation)
     });

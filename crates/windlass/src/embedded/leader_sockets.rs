@@ -68,7 +68,7 @@ impl LeaderSockets {
     /// Waits until this process leads, or does not.
     async fn wait_until(&self, leads: bool) {
         let mut changed = self.handle.views().access();
-        while self.handle.views().look(windlass_controller::EngineView::leads) != leads {
+        while self.handle.views().with(windlass_controller::EngineView::leads) != leads {
             // The sender lives as long as the handle.
             drop(changed.changed().await);
         }

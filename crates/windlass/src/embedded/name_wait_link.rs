@@ -151,22 +151,22 @@ mod tests {
 
     /// Registers with a leader that refuses this many times; returns the answer, the time, and the messages.
     async fn ended(refusals: u32) -> (Result<RegisterReply, WorkerRefusal>, Duration, Vec<String>) {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let lines = Arc::clone(&told);
+        let texts = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&texts);
         let tell = OperatorMessages::with(move |line| lines.lock().unwrap().push(line.to_owned()));
         let link = NameWaitLink::new(Arc::new(NameTakenLink(refusals.into())), tell);
         let began = Instant::now();
         let ended = link.register(register()).await.unwrap();
-        let told = told.lock().unwrap().clone();
-        (ended, began.elapsed(), told)
+        let texts = texts.lock().unwrap().clone();
+        (ended, began.elapsed(), texts)
     }
 
     #[tokio::test(start_paused = true)]
     async fn name_is_taken_once_free_and_the_wait_is_reported_once() {
-        let (ended, took, told) = ended(20).await;
+        let (ended, took, lines) = ended(20).await;
         assert!(ended.is_ok(), "{ended:?}");
         assert_eq!(took, 20 * PAUSE);
-        let [line] = &told[..] else { panic!("{told:?}") };
+        let [line] = &lines[..] else { panic!("{lines:?}") };
         for word in ["no steps run here yet", "`c0` is taken by worker", "--name", "trying again"] {
             assert!(line.contains(word), "{word}: {line}");
         }
@@ -175,14 +175,14 @@ mod tests {
     /// Waits longer than the longest lease.
     #[tokio::test(start_paused = true)]
     async fn taken_name_is_awaited_and_reported_every_minute() {
-        let (ended, took, told) = ended(1_500).await;
+        let (ended, took, lines) = ended(1_500).await;
         assert!(ended.is_ok(), "{ended:?}");
-        assert_eq!((took, told.len()), (1_500 * PAUSE, 13));
+        assert_eq!((took, lines.len()), (1_500 * PAUSE, 13));
     }
 
     #[tokio::test(start_paused = true)]
     async fn free_name_is_taken_at_once() {
-        let (ended, took, told) = ended(0).await;
-        assert!(ended.is_ok() && took.is_zero() && told.is_empty(), "{ended:?} {told:?}");
+        let (ended, took, lines) = ended(0).await;
+        assert!(ended.is_ok() && took.is_zero() && lines.is_empty(), "{ended:?} {lines:?}");
     }
 }

@@ -58,17 +58,17 @@ impl NodeLink {
     }
 
     fn route(&self) -> Result<NodeLinkRoute, LinkError> {
-        let (leads, leader) = self.handle.views().look(|view| (view.leads(), view.led_by.clone()));
+        let (leads, leader) = self.handle.views().with(|view| (view.leads(), view.led_by.clone()));
         if leads {
             return Ok(NodeLinkRoute::InProcess);
         }
         let leader = leader.ok_or_else(|| LinkError::NotLeader("this node".to_owned()))?;
-        let place = leader.address.and_then(|address| address.parse().ok());
-        let place = place.ok_or_else(|| LinkError::Unreachable {
+        let at = leader.address.and_then(|address| address.parse().ok());
+        let at = at.ok_or_else(|| LinkError::Unreachable {
             place: leader.node,
             reason: "it leads and has no address".to_owned(),
         })?;
-        Ok(NodeLinkRoute::Http(HttpWorkerLink::new(Arc::clone(&self.client), vec![place])))
+        Ok(NodeLinkRoute::Http(HttpWorkerLink::new(Arc::clone(&self.client), vec![at])))
     }
 
     /// Deregisters the worker: no process of this start is left, and every outcome has a verdict. Repeats the request while
@@ -170,8 +170,8 @@ impl OutputLink for NodeLink {
         Box::pin(async move {
             match self.route()? {
                 NodeLinkRoute::InProcess => {
-                    let asked = ResultPartRequest { value, from, most: CREDIT as u64 };
-                    let part = self.intake.value(self.secret.worker_id(), asked).await;
+                    let request = ResultPartRequest { value, from, most: CREDIT as u64 };
+                    let part = self.intake.value(self.secret.worker_id(), request).await;
                     part.map_err(|error| not_fetched(&error))
                 }
                 NodeLinkRoute::Http(link) => link.fetch(value, from).await,

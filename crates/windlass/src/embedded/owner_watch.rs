@@ -46,7 +46,7 @@ impl OwnerWatch {
         loop {
             tokio::select! {
                 () = shutdown.wait() => return,
-                () = self.look() => {}
+                () = self.check() => {}
             }
             tokio::select! {
                 () = shutdown.wait() => return,
@@ -55,8 +55,8 @@ impl OwnerWatch {
         }
     }
 
-    async fn look(&self) {
-        for worker in self.handle.views().look(|view| self.others(view)) {
+    async fn check(&self) {
+        for worker in self.handle.views().with(|view| self.others(view)) {
             // A lock that cannot be looked at proves nothing.
             if WorkerSlot::is_free(&self.folder, worker.id).unwrap_or(false) {
                 self.end(&worker).await;
@@ -80,7 +80,7 @@ impl OwnerWatch {
     /// Ends what is left of a process, and tells the engine that nothing is. A guard that was killed too has left its
     /// steps alive: their locks pass on when they are dead.
     async fn end(&self, worker: &WatchedWorker) {
-        let (runs, started) = self.handle.views().look(|view| {
+        let (runs, started) = self.handle.views().with(|view| {
             let leases = view.engine.leases().filter(|lease| lease.worker == worker.id);
             let started: Vec<Fence> = leases.map(|lease| lease.fence).collect();
             (

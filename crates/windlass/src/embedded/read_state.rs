@@ -17,7 +17,7 @@ const TERM: Span = Span::secs(6);
 /// Looks at the state that follows from the journal at an address; `None` if there is no journal.
 pub async fn read_state<T>(
     address: &StoreAddress,
-    look: impl FnOnce(&Engine) -> T,
+    read: impl FnOnce(&Engine) -> T,
 ) -> Result<Option<T>, NodeError> {
     let journal: Arc<dyn Journal> = match address.folder() {
         Some(folder) if !SqliteJournal::exists(folder) => return Ok(None),
@@ -35,5 +35,5 @@ pub async fn read_state<T>(
     };
     // A node that is not run makes no decisions.
     let (_node, handle) = ControllerNode::open(journal, config).await?;
-    Ok(Some(handle.views().look(|view| look(&view.engine))))
+    Ok(Some(handle.views().with(|view| read(&view.engine))))
 }

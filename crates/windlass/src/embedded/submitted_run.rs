@@ -27,7 +27,7 @@ impl SubmittedRun {
         handle: &NodeHandle,
         submit: SubmitRun,
     ) -> Result<Result<(Self, Vec<SubmitWarning>), RequestDenial>, NotLeader> {
-        let from = handle.views().look(|view| view.position);
+        let from = handle.views().with(|view| view.position);
         let SubmitRun { run, plan, options, reused } = submit.clone();
         let warnings = match handle.call(EngineCall::submit(submit)).await? {
             Ok(warnings) => warnings,
@@ -35,7 +35,7 @@ impl SubmittedRun {
         };
         // Uses the journal's clock, like all later events.
         let submitted = |view: &EngineView| view.engine.run(run).map(|run| run.submitted_at);
-        let at = handle.views().look(submitted).unwrap_or_else(system_now);
+        let at = handle.views().with(submitted).unwrap_or_else(system_now);
         let event = Event::RunSubmitted(event::RunSubmitted { run, plan, options, reused });
         let summary = RunSummary::from_submitted(at, &event).expect("the event is a submission");
         let only = options.owner.filter(|owner| !owner.shares).map(|owner| owner.worker);
@@ -49,7 +49,7 @@ fn with_workers(
     handle: &NodeHandle,
     only: Option<WorkerId>,
 ) -> RunSummary {
-    handle.views().look(|view| {
+    handle.views().with(|view| {
         summary.set_leader(view.engine.term(), None);
         let workers = view.engine.workers();
         for worker in workers.filter(|worker| only.is_none_or(|only| only == worker.id)) {

@@ -142,7 +142,7 @@ async fn read(
     kept: &LargeValueRef,
     room: &mut u64,
 ) -> Result<Arc<str>, String> {
-    if let LargeValueLocation::Leader { size, .. } = &kept.place {
+    if let LargeValueLocation::Leader { size, .. } = &kept.location {
         let left = room.checked_sub(*size);
         *room = left.ok_or("a report has no room for all of its large results")?;
     }

@@ -183,7 +183,7 @@ impl<'a> Runner<'a> {
     fn executor(&self, callees: CalleeRegistry, stores: &Stores) -> CallExecutor {
         let here = || std::env::current_dir().unwrap_or_default();
         let root = self.root.clone().unwrap_or_else(here);
-        let place = ExecutorSettings {
+        let settings = ExecutorSettings {
             scratch: root.clone(),
             root,
             worker: WORKER.to_owned(),
@@ -191,7 +191,7 @@ impl<'a> Runner<'a> {
             policy: EnvironmentPolicy::PassAll,
             masks: MaskCache::default(),
         };
-        CallExecutor::new(callees, place, GuardSource::later(), Arc::clone(&stores.logs))
+        CallExecutor::new(callees, settings, GuardSource::later(), Arc::clone(&stores.logs))
     }
 }
 

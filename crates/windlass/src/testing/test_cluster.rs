@@ -100,7 +100,7 @@ impl PipelineTestCluster {
         handle: &NodeHandle,
         stores: &Stores,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let place = ExecutorSettings {
+        let settings = ExecutorSettings {
             root: std::env::current_dir().unwrap_or_default(),
             scratch: PathBuf::new(),
             worker: worker.name.clone(),
@@ -109,7 +109,8 @@ impl PipelineTestCluster {
             masks: MaskCache::default(),
         };
         let logs = Arc::clone(&stores.logs);
-        let executor = CallExecutor::new(self.callees.clone(), place, GuardSource::later(), logs);
+        let executor =
+            CallExecutor::new(self.callees.clone(), settings, GuardSource::later(), logs);
         let executor = executor.with_link(Arc::new(handle.clone()));
         let death = Arc::new(CallStopSignal::default());
         let mortal = MortalExecutor {

@@ -210,7 +210,7 @@ impl FlawedArchive {
             Some(before) => run.run < before,
             None => true,
         };
-        let asked = |run: &RunRecord| {
+        let selects = |run: &RunRecord| {
             let status = query.status.filter(|_| !self.has(ArchiveFlaw::IgnoresStatus));
             let since = query.since.filter(|_| !self.has(ArchiveFlaw::IgnoresSince));
             query.pipeline.as_ref().is_none_or(|pipeline| *pipeline == run.pipeline)
@@ -218,7 +218,7 @@ impl FlawedArchive {
                 && since.is_none_or(|since| run.submitted_at >= since)
         };
         let mut runs: Vec<RunRecord> = it.runs.values().map(|run| run.record.clone()).collect();
-        runs.retain(|run| older(run) && asked(run));
+        runs.retain(|run| older(run) && selects(run));
         runs.sort_by_key(|run| std::cmp::Reverse(run.run));
         if self.has(ArchiveFlaw::ListsTheOldestFirst) {
             runs.reverse();

@@ -162,11 +162,11 @@ fn serve(stream: TcpStream, manner: CollectorBehavior, keeps: &Mutex<CollectorSt
             drop(reader.read(&mut [0]));
             return;
         }
-        let told = format!(
+        let text = format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
             answer.len()
         );
-        if reader.get_mut().write_all(told.as_bytes()).is_err() {
+        if reader.get_mut().write_all(text.as_bytes()).is_err() {
             return;
         }
     }

@@ -167,8 +167,8 @@ fn systemd_accepts_the_units() {
         let verified =
             Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&file).output();
         let Ok(verified) = verified else { return not_here("systemd-analyze", "systemd") };
-        let told = String::from_utf8_lossy(&verified.stderr).into_owned();
-        let ours: Vec<&str> = told.lines().filter(|line| line.contains("windlass")).collect();
+        let expected = String::from_utf8_lossy(&verified.stderr).into_owned();
+        let ours: Vec<&str> = expected.lines().filter(|line| line.contains("windlass")).collect();
         assert_eq!(ours, Vec::<&str>::new(), "{unit}");
     }
 }

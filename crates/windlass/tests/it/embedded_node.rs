@@ -38,7 +38,7 @@ pub(crate) fn plan(text: &str) -> Arc<Plan> {
 
 async fn start(folder: &Path, stores: &Stores) -> EmbeddedNode {
     let guard = GuardHandle::start_from(Path::new(env!("CARGO_BIN_EXE_windlass"))).await;
-    let place = ExecutorSettings {
+    let settings = ExecutorSettings {
         root: folder.to_owned(),
         scratch: folder.to_owned(),
         worker: "here".to_owned(),
@@ -47,7 +47,7 @@ async fn start(folder: &Path, stores: &Stores) -> EmbeddedNode {
         masks: MaskCache::default(),
     };
     let logs = Arc::clone(&stores.logs);
-    let executor = Arc::new(BuiltinExecutor::new(place, guard.expect("a guard starts"), logs));
+    let executor = Arc::new(BuiltinExecutor::new(settings, guard.expect("a guard starts"), logs));
     let labels = Labels::new(["linux"]);
     let worker_options = LocalWorkerOptions {
         place: LocalWorkerPlace::Exclusive,

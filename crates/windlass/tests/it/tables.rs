@@ -119,7 +119,7 @@ async fn a_leader_keeps_its_tables_and_the_last_write_shows_the_end() {
     led.join(1).await;
     until(folder.path(), "SELECT count(*) FROM workers", 1).await;
     led.submit(1, 3).await;
-    let position = led.handle.views().look(|view| view.position.0.cast_signed());
+    let position = led.handle.views().with(|view| view.position.0.cast_signed());
     led.end().await.unwrap();
     assert_eq!(number(folder.path(), "SELECT position FROM as_of"), Ok(position));
     assert_eq!(number(folder.path(), "SELECT count(*) FROM waiting"), Ok(3));

@@ -73,9 +73,13 @@ pub enum TracePropagation {
 
 impl BuiltinExecutor {
     /// Creates an executor that runs steps with these settings and writes their output to the logs.
-    pub fn new(place: ExecutorSettings, guard: GuardHandle, logs: Arc<dyn LogStore>) -> Self {
+    pub fn new(
+        executor_settings: ExecutorSettings,
+        guard: GuardHandle,
+        logs: Arc<dyn LogStore>,
+    ) -> Self {
         let values = Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs)))));
-        let (settings, traces) = (Arc::new(place), TracePropagation::default());
+        let (settings, traces) = (Arc::new(executor_settings), TracePropagation::default());
         Self {
             settings,
             guard,
@@ -138,7 +142,7 @@ impl BuiltinExecutor {
             }
         };
         let identity =
-            CommandIdentity { place: &self.settings, grant: &grant, traces: self.traces };
+            CommandIdentity { settings: &self.settings, grant: &grant, traces: self.traces };
         match PreparedCommand::new(&work, identity) {
             Ok(prepared) => {
                 let mut record =

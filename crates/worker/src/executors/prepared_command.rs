@@ -15,7 +15,7 @@ use crate::masks::SecretMasks;
 /// The grant, the settings and the trace of a command.
 #[derive(Clone, Copy)]
 pub(super) struct CommandIdentity<'a> {
-    pub(super) place: &'a ExecutorSettings,
+    pub(super) settings: &'a ExecutorSettings,
     pub(super) grant: &'a LeaseGrant,
     pub(super) traces: TracePropagation,
 }
@@ -38,7 +38,7 @@ pub(super) struct PreparedCommand {
 impl PreparedCommand {
     /// Fills in what the work leaves open, or returns why that is not possible.
     pub(super) fn new(work: &StepWork, identity: CommandIdentity<'_>) -> Result<Self, String> {
-        let CommandIdentity { place, grant, traces } = identity;
+        let CommandIdentity { settings, grant, traces } = identity;
         let argv = match &work.action {
             WorkAction::Exec { argv } => argv.clone(),
             WorkAction::Script { text, shell } => {
@@ -54,22 +54,22 @@ impl PreparedCommand {
         };
         let granted_work = GrantedWork { work, grant };
         let scope = granted_work.scope();
-        let secrets = place.secrets(work)?;
-        let StepMasks { masks, unmasked } = place.masks(work)?;
-        let files = StepFiles::new(&place.scratch, grant.lease.fence);
+        let secrets = settings.secrets(work)?;
+        let StepMasks { masks, unmasked } = settings.masks(work)?;
+        let files = StepFiles::new(&settings.scratch, grant.lease.fence);
         // Variables that the step itself sets come later, and win.
         let mut env: Vec<(String, String)> = traceparent(grant, traces).into_iter().collect();
         env.extend(granted_work.variables(&scope)?);
         env.extend(secrets);
-        env.extend(granted_work.identity_variables(&place.worker));
+        env.extend(granted_work.identity_variables(&settings.worker));
         env.push(("WINDLASS_OUTPUT".to_owned(), files.output.display().to_string()));
         env.push(("WINDLASS_SUMMARY".to_owned(), files.draft.display().to_string()));
         let dir = match granted_work.dir(&scope)? {
-            Some(dir) => place.root.join(dir),
-            None => place.root.clone(),
+            Some(dir) => settings.root.join(dir),
+            None => settings.root.clone(),
         };
         let outputs = work.outputs.clone();
-        let removed = place.withheld_variables(work, traces).map(str::to_owned).collect();
+        let removed = settings.withheld_variables(work, traces).map(str::to_owned).collect();
         Ok(Self { argv, env, removed, dir, masks, unmasked, outputs, files })
     }
 }

@@ -59,8 +59,8 @@ impl GuardLock {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let place = place(&held)?;
-        Ok(Some((Self { held, other: options.open(&path)? }, place)))
+        let identity = identity_of(&held)?;
+        Ok(Some((Self { held, other: options.open(&path)? }, identity)))
     }
 
     /// Takes the lock in this directory. If it stays held, another file replaces it: nothing is known of the former
@@ -105,7 +105,7 @@ impl GuardLock {
 }
 
 #[cfg(target_os = "linux")]
-fn place(file: &File) -> io::Result<GuardLockIdentity> {
+fn identity_of(file: &File) -> io::Result<GuardLockIdentity> {
     use std::os::unix::fs::MetadataExt as _;
 
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");

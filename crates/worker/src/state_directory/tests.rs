@@ -89,9 +89,9 @@ fn incarnation_number_grows_even_if_the_clock_is_set_back() {
 
 /// Returns what a new incarnation in this directory proves of the earlier ones.
 fn proven(folder: &Path) -> FormerIncarnationProof {
-    let (lock, place) = GuardLock::try_take(folder).unwrap().expect("no guard is there");
+    let (lock, identity) = GuardLock::try_take(folder).unwrap().expect("no guard is there");
     let incarnations = WorkerIncarnations::open(&folder.join("lives")).unwrap();
-    let proven = incarnations.begin(Incarnation(0), place, Time::from_millis(1)).unwrap().1;
+    let proven = incarnations.begin(Incarnation(0), identity, Time::from_millis(1)).unwrap().1;
     drop(lock);
     proven
 }

@@ -78,7 +78,7 @@ impl ValueStore {
         let Some(kept) = entry.get("kept") else { return Ok(()) };
         let kept = LargeValueRef::deserialize(kept).map_err(|error| error.to_string())?;
         let unavailable = |why: String| format!("the result of `{name}` is not available: {why}");
-        match &kept.place {
+        match &kept.location {
             LargeValueLocation::Worker { .. } if in_memory == InMemoryPolicy::Taken => {
                 return Ok(());
             }

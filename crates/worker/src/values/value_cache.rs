@@ -19,7 +19,7 @@ pub(super) struct ValueCache {
 #[derive(Debug)]
 struct CachedValue {
     text: Arc<str>,
-    asked: u64,
+    used_at: u64,
 }
 
 impl Default for ValueCache {
@@ -32,7 +32,7 @@ impl ValueCache {
     pub(super) fn get(&mut self, hash: &[u8; 32]) -> Option<Arc<str>> {
         self.tick += 1;
         let found = self.found.get_mut(hash)?;
-        found.asked = self.tick;
+        found.used_at = self.tick;
         Some(Arc::clone(&found.text))
     }
 
@@ -41,9 +41,9 @@ impl ValueCache {
             return;
         }
         self.bytes += text.len();
-        self.found.insert(hash, CachedValue { text, asked: self.tick });
+        self.found.insert(hash, CachedValue { text, used_at: self.tick });
         while self.bytes > self.bytes_max {
-            let oldest = self.found.iter().min_by_key(|(_, found)| found.asked);
+            let oldest = self.found.iter().min_by_key(|(_, found)| found.used_at);
             let Some(hash) = oldest.map(|(hash, _)| *hash) else { break };
             self.bytes -= self.found.remove(&hash).map_or(0, |found| found.text.len());
         }

@@ -79,7 +79,7 @@ impl ValueStore {
 
     /// Fetches a result from the leader, and checks it.
     pub async fn fetch(&self, kept: &LargeValueRef) -> Result<Arc<str>, String> {
-        let LargeValueLocation::Leader { hash, size } = &kept.place else {
+        let LargeValueLocation::Leader { hash, size } = &kept.location else {
             return Err(format!("it is {kept}"));
         };
         if let Some(text) = self.cache().get(hash) {
@@ -148,9 +148,9 @@ fn gone(value: LogId) -> String {
     format!("it was removed with the logs of run {}: `rerun` makes it again", value.run)
 }
 
-fn kept(made_by: LogId, place: LargeValueLocation) -> LargeValueRef {
+fn kept(made_by: LogId, location: LargeValueLocation) -> LargeValueRef {
     let LogId { run, step, attempt, delivery, stream: _ } = made_by;
-    LargeValueRef { run, step, attempt, delivery, place }
+    LargeValueRef { run, step, attempt, delivery, location }
 }
 
 const fn made_by(kept: &LargeValueRef) -> LogId {

@@ -53,7 +53,7 @@ impl Authorization {
             }
             AuthorizationSource::Token(id, _) => {
                 let now = api.latest_now();
-                api.handle.views().look(|view| {
+                api.handle.views().with(|view| {
                     let Some(record) = view.engine.keys().token(id) else {
                         return Some(ApiError::wrong_token());
                     };
@@ -65,7 +65,7 @@ impl Authorization {
                 })
             }
             AuthorizationSource::Worker(id) => {
-                let revoked = api.handle.views().look(|view| view.engine.keys().is_revoked(id));
+                let revoked = api.handle.views().with(|view| view.engine.keys().is_revoked(id));
                 revoked.then(|| ApiError::revoked_worker(id))
             }
         }

@@ -109,7 +109,7 @@ fn worker_authorization(
     secret: &WorkerSecret,
 ) -> Result<Option<Authorization>, ApiError> {
     let id = secret.worker_id();
-    let known = api.handle.views().look(|view| view.engine.keys().worker(id).cloned());
+    let known = api.handle.views().with(|view| view.engine.keys().worker(id).cloned());
     match known {
         Some(WorkerCredential { revoked: Some(_), .. }) => Err(ApiError::revoked_worker(id)),
         Some(WorkerCredential { digest: Some(digest), .. }) if digest == secret.digest() => {
@@ -152,7 +152,7 @@ fn token_authorization(
             key: AuthorizationSource::File(shown),
         });
     }
-    let known = api.handle.views().look(|view| view.engine.keys().token_by_digest(shown).cloned());
+    let known = api.handle.views().with(|view| view.engine.keys().token_by_digest(shown).cloned());
     let record = known.ok_or_else(ApiError::wrong_token)?;
     let name = record.token.name.clone();
     match record.status(api.latest_now()) {

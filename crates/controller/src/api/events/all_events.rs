@@ -55,10 +55,10 @@ pub(in crate::api) struct EventsQuery {
 /// Returns events of the whole cluster after a position, or from now on.
 pub(in crate::api) async fn all(
     State(api): State<Arc<Api>>,
-    QueryParams(asked): QueryParams<EventsQuery>,
+    QueryParams(query): QueryParams<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let EventsQuery { after, wait_ms, limit, kinds, run, pipeline } = asked;
+    let EventsQuery { after, wait_ms, limit, kinds, run, pipeline } = query;
     let filter = ApiEventFilter::new(EventFilterQuery { kinds, run, pipeline })?;
     let StreamStart(after) = StreamStart::read(&api, &headers, after, |head| head)?;
     if let Some(oldest) = oldest_if_pruned(&api, after).await? {

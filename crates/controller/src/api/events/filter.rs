@@ -94,7 +94,7 @@ impl ApiEventFilter {
 
 /// Whether a run belongs to a pipeline. It is in the engine until it is sealed, and in the archive before that.
 async fn is_of(api: &Api, run: RunId, pipeline: &str) -> Result<bool, ApiError> {
-    let open = api.handle.views().look(|view| {
+    let open = api.handle.views().with(|view| {
         let run = view.engine.run(run)?;
         Some(run.pipeline() == pipeline)
     });

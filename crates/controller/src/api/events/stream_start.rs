@@ -31,7 +31,7 @@ impl StreamStart {
         after: Option<u64>,
         otherwise: impl FnOnce(Position) -> Position,
     ) -> Result<Self, ApiError> {
-        let head = api.handle.views().look(|view| view.position);
+        let head = api.handle.views().with(|view| view.position);
         let after = last_event_id(headers)?.or(after);
         let start = after.map_or_else(|| otherwise(head), Position);
         if start > head {

@@ -30,7 +30,7 @@ pub(super) struct OpenApiOperation {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenApiParameter {
     /// `path` or `header`.
-    pub(super) place: &'static str,
+    pub(super) location: &'static str,
     pub(super) name: &'static str,
     about: &'static str,
     schema: SchemaOf,
@@ -65,11 +65,11 @@ impl OpenApiOperation {
 
     fn parameter<T: JsonSchema>(
         mut self,
-        place: &'static str,
+        location: &'static str,
         name: &'static str,
         about: &'static str,
     ) -> Self {
-        self.parameters.push(OpenApiParameter { place, name, about, schema: schema_of::<T> });
+        self.parameters.push(OpenApiParameter { location, name, about, schema: schema_of::<T> });
         self
     }
 
@@ -180,9 +180,9 @@ impl OpenApiOperation {
 
     fn all_parameters(&self, schemas: &mut OpenApiSchemas) -> Vec<Value> {
         let mut parameters = Vec::new();
-        for OpenApiParameter { place, name, about, schema } in &self.parameters {
+        for OpenApiParameter { location, name, about, schema } in &self.parameters {
             parameters.push(json!({
-                "in": place, "name": name, "required": *place == "path",
+                "in": location, "name": name, "required": *location == "path",
                 "schema": schemas.request(*schema), "description": about,
             }));
         }

@@ -23,7 +23,7 @@ fn every_part_of_a_path_is_described() {
     for operation in operations() {
         let parts = operation.path.split('/').filter_map(|part| part.strip_prefix('{'));
         let parts: Vec<&str> = parts.map(|part| part.trim_end_matches('}')).collect();
-        let in_path = operation.parameters.iter().filter(|it| it.place == "path");
+        let in_path = operation.parameters.iter().filter(|it| it.location == "path");
         let described: Vec<&str> = in_path.map(|it| it.name).collect();
         assert_eq!(described, parts, "{}", operation.path);
     }

@@ -25,7 +25,7 @@ impl PlainWorkerProxies {
         api: &Api,
         worker: WorkerId,
     ) -> Result<Arc<Turns<PlainWorkerProxy>>, ApiError> {
-        let known = api.handle.views().look(|view| {
+        let known = api.handle.views().with(|view| {
             let mut workers = view.engine.workers();
             workers.find(|known| known.id == worker).map(|known| known.incarnation)
         });
@@ -37,7 +37,7 @@ impl PlainWorkerProxies {
         let fresh = PlainWorkerProxy::rebuilt(api, worker).ok_or_else(|| unknown(worker))?;
         let fresh = Arc::new(Turns::new(fresh));
         let left: BTreeSet<WorkerId> =
-            api.handle.views().look(|view| view.engine.workers().map(|known| known.id).collect());
+            api.handle.views().with(|view| view.engine.workers().map(|known| known.id).collect());
         proxies.retain(|worker, _| left.contains(worker));
         api.handle.self_reports().retain(|worker| left.contains(&worker));
         proxies.insert(worker, (incarnation, Arc::clone(&fresh)));

@@ -45,7 +45,7 @@ struct ClaimAnswer {
 impl PlainWorkerProxy {
     /// Rebuilds the proxy of a worker from durable state; `None` if the worker is not registered.
     pub(super) fn rebuilt(api: &Api, worker: WorkerId) -> Option<Self> {
-        let session = api.handle.views().look(|view| view.engine.plain_session(worker))?;
+        let session = api.handle.views().with(|view| view.engine.plain_session(worker))?;
         Some(Self { worker, session, answers: VecDeque::new() })
     }
 
@@ -53,10 +53,10 @@ impl PlainWorkerProxy {
     /// which would end as forgotten if the session did not list them.
     pub(super) fn follow_term(&mut self, api: &Api) -> Result<(), ApiError> {
         let config = self.session.config();
-        if api.handle.views().look(|view| view.engine.term()) == config.term {
+        if api.handle.views().with(|view| view.engine.term()) == config.term {
             return Ok(());
         }
-        let fresh = api.handle.views().look(|view| view.engine.plain_session(self.worker));
+        let fresh = api.handle.views().with(|view| view.engine.plain_session(self.worker));
         let fresh = fresh.ok_or_else(|| unknown(self.worker))?;
         if fresh.config().incarnation != config.incarnation {
             return Err(refused(self.worker, &WorkerRefusal::Superseded));
@@ -133,7 +133,7 @@ impl PlainWorkerProxy {
     }
 
     async fn next(&mut self, api: &Api) -> Result<Option<(Fence, PlainOfferBody)>, ApiError> {
-        let known = api.handle.views().look(|view| {
+        let known = api.handle.views().with(|view| {
             let known = view.engine.workers().find(|known| known.id == self.worker)?;
             Some((known.name.into_owned(), known.slots as usize))
         });
@@ -180,7 +180,7 @@ impl PlainWorkerProxy {
         outcome: Outcome,
     ) -> Result<OutcomeVerdict, ApiError> {
         self.follow_term(api)?;
-        if api.handle.views().look(|view| view.engine.contradicts(id.lease(1), outcome.kind)) {
+        if api.handle.views().with(|view| view.engine.contradicts(id.lease(1), outcome.kind)) {
             let detail = format!("{id} has ended otherwise than `{}`, and ends stay", outcome.kind);
             return Err(ApiError::conflict("other_outcome", detail));
         }
@@ -221,7 +221,7 @@ impl PlainWorkerProxy {
 
 /// Returns the lease duration of the leader.
 fn ttl(api: &Api) -> Span {
-    let leader = api.handle.views().look(|view| view.engine.leader());
+    let leader = api.handle.views().with(|view| view.engine.leader());
     leader.map_or(Span::ZERO, |leader| leader.ttl)
 }
 

@@ -73,7 +73,7 @@ pub(in crate::api) async fn register(
 
 /// The number of a new incarnation: the time, or more if the clock was set back since the previous one.
 fn next_incarnation(api: &Api, worker: WorkerId) -> Incarnation {
-    let latest = api.handle.views().look(|view| {
+    let latest = api.handle.views().with(|view| {
         let known = view.engine.workers().find(|known| known.id == worker);
         known.map_or(Incarnation::default(), |known| known.incarnation)
     });

@@ -31,7 +31,7 @@ pub(in crate::api) async fn complete(
 ) -> Result<Answered<PlainCompleteReply>, ApiError> {
     let worker = access::worker_secret(&headers)?.worker_id();
     let id = step_of(&api, &id).await?;
-    let holder = api.handle.views().look(|view| {
+    let holder = api.handle.views().with(|view| {
         let lease = view.engine.lease(id.run, id.step).filter(|lease| lease.fence == id.fence)?;
         Some(lease.worker)
     });
@@ -114,7 +114,7 @@ fn log_bytes(event: PlainEventBody) -> Vec<u8> {
 /// The log of a step that the worker holds.
 fn held_log(api: &Api, worker: WorkerId, id: PlainStepId) -> Result<LogId, ApiError> {
     let PlainStepId { run, step, fence } = id;
-    let log = api.handle.views().look(|view| {
+    let log = api.handle.views().with(|view| {
         let lease = view.engine.lease(run, step)?;
         let own = lease.worker == worker && lease.fence == fence;
         own.then_some(LogId::new(run, step, lease.attempt, lease.delivery))
@@ -130,7 +130,7 @@ async fn step_of(api: &Api, text: &str) -> Result<PlainStepId, ApiError> {
         )
     })?;
     let run = id.run;
-    let nodes = api.handle.views().look(|view| Some(view.engine.run(run)?.plan.node_count()));
+    let nodes = api.handle.views().with(|view| Some(view.engine.run(run)?.plan.node_count()));
     match nodes {
         Some(nodes) if id.step.0 < nodes => Ok(id),
         Some(_) => Err(ApiError::no_such_step(run, text)),

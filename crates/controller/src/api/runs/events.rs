@@ -48,17 +48,17 @@ pub(in crate::api) struct RunEventsQuery {
 pub(in crate::api) async fn events(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
-    QueryParams(asked): QueryParams<RunEventsQuery>,
+    QueryParams(query): QueryParams<RunEventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
     lookup::caught_up(&api).await?;
     if wants_stream(&headers) {
-        let start = StreamStart::read(&api, &headers, Some(asked.after), |_| Position(0))?;
+        let start = StreamStart::read(&api, &headers, Some(query.after), |_| Position(0))?;
         return stream(SseReader::of_run(api, run, start));
     }
-    let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    let mut events = next(&api, run, &asked, most).await?;
+    let most = query.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    let mut events = next(&api, run, &query, most).await?;
     let more = cut(&mut events) || events.len() == most;
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if accept.is_some_and(|accept| accept.contains(EVENTS_TYPE)) {
@@ -74,16 +74,16 @@ pub(in crate::api) async fn events(
 async fn next(
     api: &Api,
     run: RunId,
-    asked: &RunEventsQuery,
+    query: &RunEventsQuery,
     most: usize,
 ) -> Result<Vec<Arc<RecordedEvent>>, ApiError> {
-    let until = Instant::now() + extract::wait(asked.wait_ms);
+    let until = Instant::now() + extract::wait(query.wait_ms);
     let mut moved = api.stores.histories.moved();
     loop {
         moved.mark_unchanged();
         let record = api.stores.histories.record(run);
         let is_over = record.is_none_or(|record| record.status.is_at_rest());
-        let events = lookup::behind(api, run, Position(asked.after), most).await?;
+        let events = lookup::behind(api, run, Position(query.after), most).await?;
         if is_over || !events.is_empty() {
             return Ok(events);
         }

@@ -53,9 +53,9 @@ pub(in crate::api) struct RunListQuery {
 pub(in crate::api) async fn list(
     State(api): State<Arc<Api>>,
     uri: Uri,
-    QueryParams(asked): QueryParams<RunListQuery>,
+    QueryParams(query): QueryParams<RunListQuery>,
 ) -> Result<(HeaderMap, Answered<Vec<ListedRunBody>>), ApiError> {
-    let wanted = RunListFilter::of(asked);
+    let wanted = RunListFilter::of(query);
     let sealed = wanted.sealed(&api).await?;
     // Runs older than the last that was searched belong to a later page.
     let upto = sealed.looked_up_to.unwrap_or(RunId(0));
@@ -93,18 +93,18 @@ struct SealedRunPage {
 }
 
 impl RunListFilter {
-    fn of(asked: RunListQuery) -> Self {
-        let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    fn of(given: RunListQuery) -> Self {
+        let most = given.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
         let query = RunQuery {
-            before: asked.before.map(|AsText(run)| run),
-            pipeline: asked.pipeline,
-            status: if let [status] = asked.status.values() { Some(*status) } else { None },
-            since: asked.since.map(|UtcTime(at)| at),
+            before: given.before.map(|AsText(run)| run),
+            pipeline: given.pipeline,
+            status: if let [status] = given.status.values() { Some(*status) } else { None },
+            since: given.since.map(|UtcTime(at)| at),
             most: PAGE_MAX.min(most + 1),
         };
-        let until = asked.until.map(|UtcTime(at)| at);
-        let text = asked.text.map(|text| text.to_lowercase());
-        Self { statuses: asked.status, until, text, query, most }
+        let until = given.until.map(|UtcTime(at)| at);
+        let text = given.text.map(|text| text.to_lowercase());
+        Self { statuses: given.status, until, text, query, most }
     }
 
     /// Applies the filters that the archive does not know.
@@ -116,7 +116,7 @@ impl RunListFilter {
 
     fn open(&self, api: &Api) -> Vec<RunId> {
         let query = &self.query;
-        let mut ids: Vec<RunId> = api.handle.views().look(|view| {
+        let mut ids: Vec<RunId> = api.handle.views().with(|view| {
             let runs = view.engine.runs().filter(|run| {
                 query.before.is_none_or(|before| run.id < before)
                     && query.pipeline.as_ref().is_none_or(|pipeline| run.pipeline() == pipeline)

@@ -79,7 +79,7 @@ impl RunListItem {
 fn open_run(api: &Api, run: RunId) -> Option<ListedRunBody> {
     let ended = api.stores.histories.record(run).filter(|record| record.status.is_at_rest());
     let ended_at = ended.map(|record| UtcTime(record.ended_at));
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         let run = view.engine.run(run)?;
         let counts = run.counts();
         let counts = counts.iter().filter(|(_, count)| *count > 0);

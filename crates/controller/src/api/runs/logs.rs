@@ -46,7 +46,7 @@ pub(in crate::api) struct LogBytesQuery {
 pub(in crate::api) async fn log(
     State(api): State<Arc<Api>>,
     PathParams((run, step, attempt, delivery)): PathParams<(String, u32, u16, u16)>,
-    QueryParams(asked): QueryParams<LogBytesQuery>,
+    QueryParams(query): QueryParams<LogBytesQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
@@ -56,8 +56,8 @@ pub(in crate::api) async fn log(
     {
         return Ok(part);
     }
-    let range = asked.from..asked.from.saturating_add(READ_MAX as u64);
-    let wait = extract::wait(asked.wait_ms);
+    let range = query.from..query.from.saturating_add(READ_MAX as u64);
+    let wait = extract::wait(query.wait_ms);
     let mut heard = api.stores.logs.subscribe(log);
     let mut part = api.stores.logs.read(log, range.clone()).await?;
     if part.bytes.is_empty() && !wait.is_zero() {
@@ -111,7 +111,7 @@ async fn over(api: &Api, log: LogId) {
 }
 
 fn is_over(api: &Api, log: LogId) -> bool {
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         let Some(run) = view.engine.run(log.run) else { return true };
         if log.step.0 >= run.plan.node_count() {
             return true;

@@ -26,13 +26,13 @@ const CATCH_UP: Duration = Duration::from_secs(5);
 /// Finds a run by `latest`, its id, or a prefix of its id.
 pub(in crate::api) async fn find(api: &Api, text: &str) -> Result<RunId, ApiError> {
     let open: Vec<RunId> =
-        api.handle.views().look(|view| view.engine.runs().map(|run| run.id).collect());
+        api.handle.views().with(|view| view.engine.runs().map(|run| run.id).collect());
     Ok(archive::find_run(text, &open, &*api.stores.archive).await?)
 }
 
 /// Waits until all events that are durable now can be read.
 pub(in crate::api) async fn caught_up(api: &Api) -> Result<(), ApiError> {
-    let upto = api.handle.views().look(|view| view.position);
+    let upto = api.handle.views().with(|view| view.position);
     let mut moved = api.stores.histories.moved();
     match timeout(CATCH_UP, moved.wait_for(|at| *at >= upto)).await {
         Ok(Ok(_)) => Ok(()),
@@ -64,7 +64,7 @@ pub(in crate::api) async fn behind(
 
 /// Returns the plan of a run.
 pub(in crate::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, ApiError> {
-    let open = api.handle.views().look(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
+    let open = api.handle.views().with(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
     if let Some(plan) = open {
         return Ok(plan);
     }
@@ -80,7 +80,7 @@ pub(in crate::api) async fn plan(api: &Api, run: RunId) -> Result<Arc<Plan>, Api
 
 /// Returns the slots of online workers, and since when they are online. The past times of other workers are not known.
 pub(in crate::api) fn slots(api: &Api) -> Vec<(WorkerId, u32, Time)> {
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         let there = view.engine.workers().filter(|it| it.status == WorkerStatus::Online);
         there.map(|worker| (worker.id, worker.slots, worker.since)).collect()
     })
@@ -98,7 +98,7 @@ pub(in crate::api) async fn summary(api: &Api, run: RunId) -> Result<RunSummary,
     for (worker, name) in record(api, run).await?.workers {
         summary.add_worker(worker, &name, None);
     }
-    api.handle.views().look(|view| {
+    api.handle.views().with(|view| {
         for worker in view.engine.workers() {
             summary.add_worker(worker.id, &worker.name, Some(&worker.labels));
         }

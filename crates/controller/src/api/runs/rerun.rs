@@ -27,9 +27,9 @@ pub(in crate::api) async fn rerun(
     RequestPrincipal(by): RequestPrincipal,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, ApiError> {
-    let asked: RerunBody =
+    let rerun: RerunBody =
         if body.is_empty() { RerunBody::default() } else { extract::json(&body)? };
-    if asked.failed && !asked.from.is_empty() {
+    if rerun.failed && !rerun.from.is_empty() {
         return Err(ApiError::bad_request(
             "`failed` and `from` each select the steps to repeat: give one of them",
         ));
@@ -40,9 +40,9 @@ pub(in crate::api) async fn rerun(
     if !summary.status().is_at_rest() {
         return Err(RequestDenial::RunNotEnded(run).into());
     }
-    let from = asked.from.iter().map(|step| lookup::node(summary.plan(), run, step));
+    let from = rerun.from.iter().map(|step| lookup::node(summary.plan(), run, step));
     let from: Vec<StepIx> = from.collect::<Result<_, _>>()?;
-    let part = match (asked.failed, from.as_slice()) {
+    let part = match (rerun.failed, from.as_slice()) {
         (true, _) => RerunScope::Failed,
         (false, []) => RerunScope::Everything,
         (false, from) => RerunScope::From(from),
@@ -51,7 +51,7 @@ pub(in crate::api) async fn rerun(
         ApiError::conflict("nothing_failed", format!("everything in run {run} succeeded"))
     })?;
     let options = RunOptions { unplaceable: UnplaceablePolicy::Wait, ..again.options };
-    let plan = Arc::new(Arc::unwrap_or_clone(again.plan).with_idempotency_ignored(asked.again));
+    let plan = Arc::new(Arc::unwrap_or_clone(again.plan).with_idempotency_ignored(rerun.again));
     let planned = PlannedSubmission { plan, options, reused: again.reused };
     // The key covers the run and the body.
     let said = [format!("rerun {run}\n").as_bytes(), &body].concat();

@@ -36,13 +36,13 @@ pub(in crate::api) struct LogSearchQuery {
 pub(in crate::api) async fn search(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
-    QueryParams(asked): QueryParams<LogSearchQuery>,
+    QueryParams(query): QueryParams<LogSearchQuery>,
 ) -> Result<Answered<LogSearchBody>, ApiError> {
     let sought =
-        LogQuery::new(&asked.text, asked.limit.unwrap_or(LINES)).map_err(ApiError::bad_request)?;
+        LogQuery::new(&query.text, query.limit.unwrap_or(LINES)).map_err(ApiError::bad_request)?;
     let run = lookup::find(&api, &run).await?;
     let plan = lookup::plan(&api, run).await?;
-    let step = asked.step.map(|step| lookup::node(&plan, run, &step)).transpose()?;
+    let step = query.step.map(|step| lookup::node(&plan, run, &step)).transpose()?;
     let logs = logs::list_printed(&*api.stores.logs, run).await?.into_iter().map(|(log, _)| log);
     let logs: Vec<LogId> = logs.filter(|log| step.is_none_or(|it| log.step == it)).collect();
     // Few searches run at a time, since each may read many megabytes.

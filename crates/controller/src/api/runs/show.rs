@@ -37,12 +37,12 @@ pub(in crate::api) type RunWithSteps<'a> = RunJson<'a, Vec<StepJson<'a>>>;
 pub(in crate::api) async fn show(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
-    QueryParams(asked): QueryParams<RunStepsFromQuery>,
+    QueryParams(query): QueryParams<RunStepsFromQuery>,
 ) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
     let now = api.now();
-    let from = asked.from.unwrap_or(0);
+    let from = query.from.unwrap_or(0);
     let steps = summary.steps().filter(|step| step.ix().0 >= from).take(STEPS_MAX);
     let steps = steps.map(|step| step.json_form(now)).collect();
     let run: RunWithSteps<'_> = summary.json_form(steps, now);

@@ -52,13 +52,13 @@ pub(in crate::api) async fn steps(
     State(api): State<Arc<Api>>,
     PathParams(run): PathParams<String>,
     uri: Uri,
-    QueryParams(asked): QueryParams<StepListQuery>,
+    QueryParams(query): QueryParams<StepListQuery>,
 ) -> Result<Response, ApiError> {
     let run = lookup::find(&api, &run).await?;
     let summary = lookup::summary(&api, run).await?;
-    let most = asked.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    let behind = summary.steps().filter(|step| asked.after.is_none_or(|it| step.ix().0 > it));
-    let mut fits = behind.filter(|step| asked.status.selects(step.status())).peekable();
+    let most = query.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    let behind = summary.steps().filter(|step| query.after.is_none_or(|it| step.ix().0 > it));
+    let mut fits = behind.filter(|step| query.status.selects(step.status())).peekable();
     let page: Vec<_> = fits.by_ref().take(most).collect();
     let last = page.last().filter(|_| fits.peek().is_some());
     let next = last.map(|last| pages::next(&uri, "after", &last.ix().0.to_string()));
@@ -76,7 +76,7 @@ pub(in crate::api) async fn step(
     let summary = lookup::summary(&api, run).await?;
     let node = lookup::node(summary.plan(), run, &step)?;
     let step = summary.step(node).ok_or_else(|| ApiError::no_such_step(run, &step))?;
-    let why = || api.handle.views().look(|view| view.engine.why(run, node));
+    let why = || api.handle.views().with(|view| view.engine.why(run, node));
     let why = (!step.status().is_terminal()).then(why);
     Ok(Answered(StepWithWhyBody { step: step.json_form(api.now()), why }).into_response())
 }

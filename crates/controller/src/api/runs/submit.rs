@@ -123,6 +123,6 @@ async fn claim_idempotency_key(
 
 /// Whether a run that a key stands for was made. If not, its first submission did not get through.
 async fn is_here(api: &Api, run: RunId) -> Result<bool, ApiError> {
-    let is_open = api.handle.views().look(|view| view.engine.run(run).is_some());
+    let is_open = api.handle.views().with(|view| view.engine.run(run).is_some());
     Ok(is_open || api.stores.archive.run(run).await?.is_some())
 }

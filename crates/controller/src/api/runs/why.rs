@@ -20,10 +20,10 @@ pub(in crate::api) async fn why(
     PathParams((run, step)): PathParams<(String, String)>,
 ) -> Result<Answered<WhyReport>, ApiError> {
     let run = lookup::find(&api, &run).await?;
-    let plan = api.handle.views().look(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
+    let plan = api.handle.views().with(|view| Some(Arc::clone(view.engine.run(run)?.plan)));
     if let Some(plan) = plan {
         let step = lookup::node(&plan, run, &step)?;
-        if let Some(why) = api.handle.views().look(|view| view.engine.why(run, step)) {
+        if let Some(why) = api.handle.views().with(|view| view.engine.why(run, step)) {
             return Ok(Answered(why));
         }
     }

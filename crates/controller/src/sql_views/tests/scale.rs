@@ -51,7 +51,7 @@ async fn a_million_steps() {
                 let until = began + Duration::from_millis(1);
                 progress = leader
                     .views
-                    .look(|view| shadow.look(&view.engine, &mut diff, &mut cursor, until));
+                    .with(|view| shadow.scan(&view.engine, &mut diff, &mut cursor, until));
                 looks.push(began.elapsed());
             }
             let began = Instant::now();

@@ -25,9 +25,9 @@ impl Engine {
         let run_ix = self.step_of(run, step)?;
         let worker = self.worker_ix(worker)?;
         let lane = self.dequeue(run_ix, step);
-        let place = self.lane_position(run_ix, step, lane);
+        let position = self.lane_position(run_ix, step, lane);
         let since = self.runs[run_ix].step(step).since;
-        let locks = self.queues.acquire_locks(lane, (place, since), fence);
+        let locks = self.queues.acquire_locks(lane, (position, since), fence);
         self.leave_own_lane(run_ix, step);
         let lease_ix = self.leases.insert(Lease {
             fence,

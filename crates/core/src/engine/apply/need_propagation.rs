@@ -220,9 +220,9 @@ impl Engine {
             lane = self.queues.use_lane(key);
             self.runs[run_ix].avoid.get_mut(&step).expect("found just now").lane = Some(lane);
         }
-        let place = self.lane_position(run_ix, step, lane);
+        let position = self.lane_position(run_ix, step, lane);
         let since = self.runs[run_ix].step(step).since;
-        self.queues.push(lane, place, QueuedStep { step, since });
+        self.queues.push(lane, position, QueuedStep { step, since });
         self.watch_lane(lane, since);
         if self.runs[run_ix].options.parent.is_some() && self.queues.lanes[lane].locks.is_some() {
             self.todo.push_back(DeferredWork::YieldToAncestor(run_ix, step));
@@ -238,8 +238,8 @@ impl Engine {
         let spec_ix = run.plan.spec_index(step).expect("joins are never ready");
         let own = run.avoid.get(&step).and_then(|avoid| avoid.lane);
         let lane = own.or_else(|| run.lane_of(spec_ix)).expect(BUILT);
-        let place = self.lane_position(run_ix, step, lane);
-        self.queues.remove(lane, place, step, self.now);
+        let position = self.lane_position(run_ix, step, lane);
+        self.queues.remove(lane, position, step, self.now);
         let it = &self.queues.lanes[lane];
         let watched = it.locks.is_some() || self.preference_ends(it).is_some();
         if let Some((_, head)) = it.head().filter(|_| watched) {

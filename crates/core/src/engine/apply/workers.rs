@@ -73,7 +73,7 @@ impl Engine {
             timer: None,
             peer: LeaderSession::default(),
             contact: self.now,
-            told: BTreeMap::new(),
+            stops_sent: BTreeMap::new(),
             want: 0,
             park_until: Time::ZERO,
             pace_us: 0,

@@ -153,18 +153,18 @@ impl ReadyLane {
         }
     }
 
-    pub(crate) fn place(&self, rank: LaneRank, run: RunIx) -> LanePosition {
+    pub(crate) fn position(&self, rank: LaneRank, run: RunIx) -> LanePosition {
         let newest_first = self.key.locks.iter().any(|(_, order)| *order != LockOrder::Fifo);
         LanePosition { newest: if newest_first { -rank.order.cast_signed() } else { 0 }, rank, run }
     }
 
-    pub(crate) fn push(&mut self, place: LanePosition, queued: QueuedStep) {
-        self.queue.entry(place).or_default().push_back(queued);
+    pub(crate) fn push(&mut self, position: LanePosition, queued: QueuedStep) {
+        self.queue.entry(position).or_default().push_back(queued);
     }
 
     /// Removes a step from any position in its queue.
-    pub(crate) fn remove(&mut self, place: LanePosition, step: StepIx) -> bool {
-        let Some(line) = self.queue.get_mut(&place) else {
+    pub(crate) fn remove(&mut self, position: LanePosition, step: StepIx) -> bool {
+        let Some(line) = self.queue.get_mut(&position) else {
             return false;
         };
         let Some(at) = line.iter().position(|queued| queued.step == step) else {
@@ -172,19 +172,19 @@ impl ReadyLane {
         };
         line.remove(at);
         if line.is_empty() {
-            self.queue.remove(&place);
+            self.queue.remove(&position);
         }
         true
     }
 
     /// Removes every step of a run.
     pub(crate) fn purge(&mut self, run: RunIx) {
-        self.queue.retain(|place, _| place.run != run);
+        self.queue.retain(|at, _| at.run != run);
     }
 
     pub(crate) fn head(&self) -> Option<(LanePosition, QueuedStep)> {
-        let (place, line) = self.queue.first_key_value()?;
-        Some((*place, *line.front()?))
+        let (at, line) = self.queue.first_key_value()?;
+        Some((*at, *line.front()?))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -197,21 +197,21 @@ impl ReadyLane {
 
     /// Returns the longest waiting step at each position.
     pub(crate) fn fronts(&self) -> impl Iterator<Item = (LanePosition, QueuedStep)> {
-        self.queue.iter().filter_map(|(place, line)| Some((*place, *line.front()?)))
+        self.queue.iter().filter_map(|(at, line)| Some((*at, *line.front()?)))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (LanePosition, QueuedStep)> {
-        self.queue.iter().flat_map(|(place, line)| line.iter().map(|queued| (*place, *queued)))
+        self.queue.iter().flat_map(|(at, line)| line.iter().map(|queued| (*at, *queued)))
     }
 
     /// Returns the steps of runs older than this one, in the order of a lane that has the newest run first.
     pub(crate) fn older_than(&self, order: u64) -> Vec<(RunIx, StepIx)> {
         let mut found: Vec<(RunIx, StepIx)> = Vec::new();
-        for (place, line) in self.queue.iter().rev() {
-            if place.rank.order >= order {
+        for (at, line) in self.queue.iter().rev() {
+            if at.rank.order >= order {
                 break;
             }
-            found.extend(line.iter().rev().map(|queued| (place.run, queued.step)));
+            found.extend(line.iter().rev().map(|queued| (at.run, queued.step)));
         }
         found.reverse();
         found

@@ -179,8 +179,8 @@ impl ReadyQueues {
         {
             return None;
         }
-        let (place, queued) = it.head()?;
-        Some(((Reverse(it.passed), place.rank, queued.since), lane))
+        let (position, queued) = it.head()?;
+        Some(((Reverse(it.passed), position.rank, queued.since), lane))
     }
 
     /// Recomputes the fields that a snapshot does not contain.
@@ -200,8 +200,10 @@ impl ReadyQueues {
         let wrong = |lane: LaneIx| {
             let it = &self.lanes[lane];
             let has_claim = it.locks.is_some() && self.is_best_everywhere(lane);
-            let listed =
-                it.head().map(|(place, _)| place.rank).filter(|_| self.can_acquire_locks(lane));
+            let listed = it
+                .head()
+                .map(|(position, _)| position.rank)
+                .filter(|_| self.can_acquire_locks(lane));
             it.has_claim != has_claim || it.listed != listed
         };
         let lanes = self.lanes.indices().into_iter().filter(|lane| wrong(*lane));

@@ -141,14 +141,14 @@ impl ReadyQueues {
         self.classes.iter().any(|(_, class)| !class.open.is_empty())
     }
 
-    pub(crate) fn push(&mut self, lane: LaneIx, place: LanePosition, queued: QueuedStep) {
-        self.lanes[lane].push(place, queued);
+    pub(crate) fn push(&mut self, lane: LaneIx, position: LanePosition, queued: QueuedStep) {
+        self.lanes[lane].push(position, queued);
         self.head_changed(lane, queued.since);
         self.stirred = true;
     }
 
-    pub(crate) fn remove(&mut self, lane: LaneIx, place: LanePosition, step: StepIx, now: Time) {
-        self.lanes[lane].remove(place, step);
+    pub(crate) fn remove(&mut self, lane: LaneIx, position: LanePosition, step: StepIx, now: Time) {
+        self.lanes[lane].remove(position, step);
         self.head_changed(lane, now);
     }
 
@@ -215,7 +215,7 @@ impl ReadyQueues {
     pub(crate) fn refresh(&mut self, lane: LaneIx) {
         let wanted = self.lanes[lane]
             .head()
-            .map(|(place, _)| place.rank)
+            .map(|(position, _)| position.rank)
             .filter(|_| self.can_acquire_locks(lane));
         if self.lanes[lane].listed == wanted {
             return;

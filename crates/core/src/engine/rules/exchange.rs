@@ -136,19 +136,19 @@ impl Engine {
             let verdict = self.judge_outcome(out, worker, finished);
             draft.body.verdicts.push((finished.lease.fence, verdict));
         }
-        if !self.workers[worker].told.is_empty() {
+        if !self.workers[worker].stops_sent.is_empty() {
             let listed = exchange.in_flight.iter().map(|listed| listed.lease.fence);
             let listed: BTreeSet<Fence> = listed.collect();
-            self.workers[worker].told.retain(|fence, _| listed.contains(fence));
+            self.workers[worker].stops_sent.retain(|fence, _| listed.contains(fence));
         }
         for listed in &exchange.in_flight {
             self.process_listed_lease(out, worker, listed, draft);
         }
         self.process_unlisted_leases(out, worker, draft);
         if draft.is_first {
-            let told = draft.body.stops.iter();
-            let told = told.map(|stop| (stop.fence, ((stop.how, stop.why), draft.seq)));
-            self.workers[worker].told.extend(told);
+            let stops = draft.body.stops.iter();
+            let stops = stops.map(|stop| (stop.fence, ((stop.how, stop.why), draft.seq)));
+            self.workers[worker].stops_sent.extend(stops);
         }
     }
 
@@ -192,9 +192,9 @@ impl Engine {
     /// the exchange may stay parked meanwhile.
     fn add_stop(&self, worker: WorkerIx, stop: StopOrder, body: &mut ExchangeReplyBody) {
         let it = &self.workers[worker];
-        let told = it.told.get(&stop.fence);
+        let sent = it.stops_sent.get(&stop.fence);
         let order = (stop.how, stop.why);
-        if !told.is_some_and(|(before, at)| *before >= order && *at <= it.peer.seen()) {
+        if !sent.is_some_and(|(before, at)| *before >= order && *at <= it.peer.seen()) {
             body.stops.push(stop);
         }
     }
@@ -268,8 +268,8 @@ impl Engine {
         let it = &mut self.workers[worker];
         let (id, incarnation) = (it.id, it.incarnation);
         let Some(seq) = it.peer.unpark() else { return };
-        let told = body.stops.iter().map(|stop| (stop.fence, ((stop.how, stop.why), seq)));
-        it.told.extend(told);
+        let stops = body.stops.iter().map(|stop| (stop.fence, ((stop.how, stop.why), seq)));
+        it.stops_sent.extend(stops);
         self.parked.remove(&worker);
         self.timers.clear(self.workers[worker].park_until, EngineTimer::Parked(worker));
         body.grants.sort_unstable_by_key(|grant| grant.lease.fence);
@@ -299,14 +299,14 @@ impl Engine {
         let back = |lease: &&LeaseIx| self.leases[**lease].asked_back;
         let take_back: Vec<Fence> =
             leases.iter().filter(back).map(|lease| self.leases[*lease].fence).collect();
-        let told = |stop: &StopOrder| {
-            let before = self.workers[worker].told.get(&stop.fence);
+        let was_sent = |stop: &StopOrder| {
+            let before = self.workers[worker].stops_sent.get(&stop.fence);
             before.is_some_and(|(before, _)| *before >= (stop.how, stop.why))
         };
         let stops = leases
             .iter()
             .filter_map(|lease| self.stop_order(*lease))
-            .filter(|stop| !told(stop))
+            .filter(|stop| !was_sent(stop))
             .collect();
         ExchangeReplyBody { stops, take_back, ..ExchangeReplyBody::default() }
     }

@@ -105,18 +105,18 @@ impl Engine {
         {
             return false;
         }
-        let Some((place, queued)) = self.next_step_for(worker, reach) else { return false };
+        let Some((position, queued)) = self.next_step_for(worker, reach) else { return false };
         // A step that does not fit beside the rest comes first in the next reply.
-        let weight = self.runs[place.run].grant_input_bytes(queued.step) + GRANT_FRAME;
+        let weight = self.runs[position.run].grant_input_bytes(queued.step) + GRANT_FRAME;
         if !load.grants.is_empty() && load.bytes + weight > REPLY_GRANT_BYTES_MAX {
             return false;
         }
         if weight > SINGLE_GRANT_BYTES_MAX {
             let settled = StepSettlement::FailedTooLarge { bytes: weight as u64 };
-            self.emit_settled(out, place.run, queued.step, settled);
+            self.emit_settled(out, position.run, queued.step, settled);
             return true;
         }
-        let run = &self.runs[place.run];
+        let run = &self.runs[position.run];
         let state = run.step(queued.step);
         let event = event::Granted {
             run: run.id,
@@ -130,7 +130,7 @@ impl Engine {
         };
         self.emit(out, event);
         self.workers[worker].want = self.workers[worker].want.saturating_sub(1);
-        let lease = self.runs[place.run].step(queued.step).lease;
+        let lease = self.runs[position.run].step(queued.step).lease;
         load.push(self.grant_message(lease.expect("the step has just been granted")));
         true
     }
@@ -145,10 +145,10 @@ impl Engine {
         if !has_free_slot && reach == GrantReach::Slots {
             return None;
         }
-        let (lane, place, queued) = self.best_lane_for(worker)?;
+        let (lane, position, queued) = self.best_lane_for(worker)?;
         // If the best step cannot be leased ahead, the worker gets no other step ahead: otherwise a worker that is
         // never idle would never run the best step.
-        (has_free_slot || self.queues.lanes[lane].key.ahead).then_some((place, queued))
+        (has_free_slot || self.queues.lanes[lane].key.ahead).then_some((position, queued))
     }
 
     /// Returns the head of the best open lane among the classes that the worker serves.
@@ -168,8 +168,8 @@ impl Engine {
         }
         self.queues.scans += looks as u64;
         let (_, lane) = best?;
-        let (place, queued) = self.queues.lanes[lane].head()?;
-        Some((lane, place, queued))
+        let (position, queued) = self.queues.lanes[lane].head()?;
+        Some((lane, position, queued))
     }
 
     /// Returns the first open lane of a class that may go to this worker; the lanes before it are counted.

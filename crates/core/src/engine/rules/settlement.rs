@@ -195,7 +195,7 @@ impl Engine {
         let lanes = self.queues.locks[lock].lanes.iter().map(|lane| &self.queues.lanes[*lane]);
         // In a lane that supersedes older runs, the newest run comes first.
         let waiting = lanes.filter(|lane| lane.cancels_older_at(lock)).filter_map(ReadyLane::head);
-        let waiting = waiting.map(|(place, _)| place.run);
+        let waiting = waiting.map(|(position, _)| position.run);
         let held = self
             .leases
             .iter()

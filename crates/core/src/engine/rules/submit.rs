@@ -125,8 +125,8 @@ impl Engine {
         let mut warnings: Vec<SubmitWarning> = slots.take(WARNINGS_MAX).collect();
         let unserved = self.unserved_classes(run);
         let room = WARNINGS_MAX - warnings.len();
-        let told = unserved.iter().take(room);
-        warnings.extend(told.map(|(class, step)| self.no_worker_yet(run, *class, *step)));
+        let reported = unserved.iter().take(room);
+        warnings.extend(reported.map(|(class, step)| self.no_worker_yet(run, *class, *step)));
         if unserved.len() > room {
             warnings.push(SubmitWarning::More(unserved.len() - room));
         }

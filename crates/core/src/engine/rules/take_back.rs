@@ -61,13 +61,13 @@ impl Engine {
         keep_least(&mut leases, surplus);
         let found = leases.len();
         leases.retain(|(_, lease)| !self.leases[*lease].asked_back);
-        let asked = found - leases.len();
-        keep_least(&mut leases, wanted.saturating_sub(asked));
+        let reclaimed = found - leases.len();
+        keep_least(&mut leases, wanted.saturating_sub(reclaimed));
         for (_, lease) in &leases {
             self.leases[*lease].asked_back = true;
             self.notify.insert(holder);
         }
-        asked + leases.len()
+        reclaimed + leases.len()
     }
 
     /// Requests all leases that a draining worker has not started.

@@ -228,11 +228,11 @@ impl Engine {
         self.queues.lanes[lane].timer = None;
         self.queues.stirred |= self.preference_ends(&self.queues.lanes[lane]).is_some();
         self.queues.head_changed(lane, self.now);
-        while let Some((place, queued, settled)) = self.first_overdue(lane) {
+        while let Some((position, queued, settled)) = self.first_overdue(lane) {
             if self.is_full(out) {
                 return self.watch_lane(lane, queued.since);
             }
-            self.emit_settled(out, place.run, queued.step, settled);
+            self.emit_settled(out, position.run, queued.step, settled);
             if self.queues.lanes.get(lane).is_none() {
                 return;
             }
@@ -245,22 +245,22 @@ impl Engine {
 
     fn first_overdue(&self, lane: LaneIx) -> Option<(LanePosition, QueuedStep, StepSettlement)> {
         let mut fronts = self.queues.lanes[lane].fronts();
-        fronts.find_map(|(place, queued)| {
-            let settled = self.waited_too_long(lane, (place, queued))?;
-            Some((place, queued, settled))
+        fronts.find_map(|(position, queued)| {
+            let settled = self.waited_too_long(lane, (position, queued))?;
+            Some((position, queued, settled))
         })
     }
 
     fn waited_too_long(
         &self,
         lane_ix: LaneIx,
-        (place, queued): (LanePosition, QueuedStep),
+        (position, queued): (LanePosition, QueuedStep),
     ) -> Option<StepSettlement> {
         let lane = &self.queues.lanes[lane_ix];
         let class = &self.queues.classes[lane.key.class];
         let waits = (queued.since, lane.key.wait_for_worker);
         let unserved =
-            (class.workers == 0).then(|| self.unplaceable_after_wait(place.run, class, waits));
+            (class.workers == 0).then(|| self.unplaceable_after_wait(position.run, class, waits));
         if let Some(settled) = unserved.flatten() {
             return Some(settled);
         }

@@ -38,7 +38,7 @@ impl Run {
     /// Returns whether readers of a node get this result: it belongs to the node, or to a cell of a join.
     fn exposes_value(&self, node: StepIx, result: LargeValueId) -> bool {
         let is_it = |kept: &LargeValueRef| {
-            matches!(kept.place, LargeValueLocation::Leader { .. }) && kept.name() == result
+            matches!(kept.location, LargeValueLocation::Leader { .. }) && kept.name() == result
         };
         self.large_values(node).any(is_it)
     }

@@ -380,7 +380,7 @@ impl Engine {
             weight: std::cmp::Reverse(run.plan.critical_path_length(step)),
             order: run.order,
         };
-        self.queues.lanes[lane].place(rank, run_ix)
+        self.queues.lanes[lane].position(rank, run_ix)
     }
 
     /// Finds the workers of a new class and counts them.

@@ -134,14 +134,14 @@ impl Engine {
     }
 
     fn is_queued(&self, run_ix: RunIx, step: StepIx) -> bool {
-        let here = |place: crate::engine::queue::lane::LanePosition,
+        let here = |position: crate::engine::queue::lane::LanePosition,
                     queued: crate::engine::queue::lane::QueuedStep| {
-            place.run == run_ix && queued.step == step
+            position.run == run_ix && queued.step == step
         };
         self.queues
             .lanes
             .iter()
-            .any(|(_, lane)| lane.iter().any(|(place, queued)| here(place, queued)))
+            .any(|(_, lane)| lane.iter().any(|(position, queued)| here(position, queued)))
     }
 
     fn check_worker(&self, found: &mut InvariantViolations, worker_ix: WorkerIx, worker: &Worker) {
@@ -260,7 +260,7 @@ impl Engine {
                     .lanes
                     .get(*lane)
                     .and_then(crate::engine::queue::lane::ReadyLane::head)
-                    .map(|(place, _)| place.rank);
+                    .map(|(position, _)| position.rank);
                 found.check(head == Some(*rank), "I14 conservation", || {
                     format!("lane {lane} is listed wrongly")
                 });

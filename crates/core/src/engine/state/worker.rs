@@ -72,7 +72,7 @@ pub(crate) struct Worker {
     /// Volatile: the last contact of the worker with this leader.
     pub(crate) contact: Time,
     /// Volatile: stop orders that were sent to it, each with the reply that carried it.
-    pub(crate) told: BTreeMap<Fence, (StopDirective, Seq)>,
+    pub(crate) stops_sent: BTreeMap<Fence, (StopDirective, Seq)>,
     /// Volatile: the number of leases that its parked exchange still requests.
     pub(crate) want: u32,
     /// Volatile: when its parked exchange must be answered.

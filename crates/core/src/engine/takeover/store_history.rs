@@ -124,8 +124,8 @@ impl Engine {
     /// Returns until when the embargo keeps the first step of a lane from being granted.
     pub(crate) fn lane_embargo(&self, lane: &ReadyLane) -> Option<Time> {
         self.embargo_until().filter(|_| lane.key.exclusive)?;
-        let (place, queued) = lane.head()?;
-        self.step_embargo(place.run, queued.step)
+        let (position, queued) = lane.head()?;
+        self.step_embargo(position.run, queued.step)
     }
 
     /// Returns the same for a step. An unacknowledged grant of such a step is not resent either: the lost part of the

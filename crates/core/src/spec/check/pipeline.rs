@@ -34,8 +34,8 @@ fn top(paths: &mut PathChecker<'_>, pipeline: &PipelineDecl) {
 }
 
 fn step(paths: &mut PathChecker<'_>, step: &StepDecl) {
-    if let Some(asked) = &step.condition {
-        paths.check(ExprPlace::IfOrKey, &asked.reads);
+    if let Some(condition) = &step.condition {
+        paths.check(ExprPlace::IfOrKey, &condition.reads);
     }
     if let Some(key) = &step.idempotency_key {
         paths.check(ExprPlace::IfOrKey, &key.reads);

@@ -85,22 +85,23 @@ fn page(client: &Client, query: RunQuery) -> PgWork<'_, Vec<Row>> {
         let status = query.status.map(|status| status.to_string());
         let since = query.since.map(|since| to_sql(since.as_millis()));
         let most = to_sql(query.most.min(PAGE_MAX) as u64);
-        let asked: [PgParameter<'_>; 5] = [
+        let parameters: [PgParameter<'_>; 5] = [
             (&before, Type::INT8),
             (&query.pipeline, Type::TEXT),
             (&status, Type::TEXT),
             (&since, Type::INT8),
             (&most, Type::INT8),
         ];
-        client.query_typed(statement::RUNS, &asked).await
+        client.query_typed(statement::RUNS, &parameters).await
     })
 }
 
 fn parts(client: &Client, run: RunId, seen: Position, most: usize) -> PgWork<'_, Vec<Row>> {
     Box::pin(async move {
         let numbers = [run_to_sql(run), to_sql(seen.0), to_sql(most as u64)];
-        let asked = [0, 1, 2].map(|at: usize| -> PgParameter<'_> { (&numbers[at], Type::INT8) });
-        client.query_typed(statement::PARTS, &asked).await
+        let parameters =
+            [0, 1, 2].map(|at: usize| -> PgParameter<'_> { (&numbers[at], Type::INT8) });
+        client.query_typed(statement::PARTS, &parameters).await
     })
 }
 

@@ -32,8 +32,8 @@ impl PostgresSubmissionKeys {
         let listed = self.line.call(move |client| {
             Box::pin(async move {
                 let (after, most) = (after.as_deref().map(str::as_bytes), to_sql(most as u64));
-                let asked: [PgParameter<'_>; 2] = [(&after, Type::BYTEA), (&most, Type::INT8)];
-                client.query_typed(statement::KEYS, &asked).await
+                let parameters: [PgParameter<'_>; 2] = [(&after, Type::BYTEA), (&most, Type::INT8)];
+                client.query_typed(statement::KEYS, &parameters).await
             })
         });
         let read = |row: &Row| {

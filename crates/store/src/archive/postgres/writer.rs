@@ -123,8 +123,8 @@ fn prune(client: &Client, runs: Time, keys: Time) -> PgWork<'_, Vec<RunId>> {
             client.query_typed(statement::DROP_RUNS, &[(&dropped, Type::INT8_ARRAY)]).await?;
         }
         let (before, most) = (to_sql(keys.as_millis()), to_sql(PRUNED_KEYS_MAX));
-        let asked: [PgParameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
-        client.query_typed(statement::DROP_KEYS, &asked).await?;
+        let parameters: [PgParameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
+        client.query_typed(statement::DROP_KEYS, &parameters).await?;
         Ok(dropped.into_iter().map(run_from_sql).collect())
     })
 }
@@ -132,8 +132,8 @@ fn prune(client: &Client, runs: Time, keys: Time) -> PgWork<'_, Vec<RunId>> {
 /// Returns the runs to delete: those that ended first, at least one, up to the limit of one call.
 async fn runs_ended_before(client: &Client, before: Time) -> Result<Vec<i64>, Error> {
     let (before, most) = (to_sql(before.as_millis()), to_sql(PAGE_MAX as u64));
-    let asked: [PgParameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
-    let rows = client.query_typed(statement::ENDED, &asked).await?;
+    let parameters: [PgParameter<'_>; 2] = [(&before, Type::INT8), (&most, Type::INT8)];
+    let rows = client.query_typed(statement::ENDED, &parameters).await?;
     let mut events = 0_u64;
     let fits = |row: &&tokio_postgres::Row| {
         let room = events < PRUNED_EVENTS_MAX;

@@ -34,7 +34,7 @@ pub struct PgAddress {
 impl PgAddress {
     /// Reads a connection URL. The password does not appear in the display name.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
-        let (url, asked) = PgTlsOptions::split_url(url);
+        let (url, tls) = PgTlsOptions::split_url(url);
         let mut config: Config = url.parse().map_err(|error: Error| {
             // The driver's message may repeat the wrong part of the address, but nothing else of it.
             failure::unusable("postgres:", format!("its address cannot be read: {error}"))
@@ -53,7 +53,7 @@ impl PgAddress {
             // As in libpq: connections over a Unix socket do not use TLS.
             (SslMode::Disable, PgTls::disabled())
         } else {
-            asked.tls_config().map_err(refused)?
+            tls.tls_config().map_err(refused)?
         };
         config.ssl_mode(mode);
         Ok(Self { config, security, place })
@@ -88,17 +88,17 @@ struct PgTlsOptions {
 impl PgTlsOptions {
     /// Splits off the TLS options; the rest of the address is for the driver.
     fn split_url(url: &str) -> (String, Self) {
-        let mut asked = Self::default();
-        let Some((url, query)) = url.split_once('?') else { return (url.to_owned(), asked) };
+        let mut tls = Self::default();
+        let Some((url, query)) = url.split_once('?') else { return (url.to_owned(), tls) };
         let mut rest = Vec::new();
         for pair in query.split('&') {
             match pair.split_once('=') {
-                Some(("sslmode", mode)) => asked.mode = Some(percent_decode(mode)),
-                Some(("sslrootcert", file)) => asked.ca = Some(percent_decode(file)),
+                Some(("sslmode", mode)) => tls.mode = Some(percent_decode(mode)),
+                Some(("sslrootcert", file)) => tls.ca = Some(percent_decode(file)),
                 _ => rest.push(pair),
             }
         }
-        (format!("{url}?{}", rest.join("&")), asked)
+        (format!("{url}?{}", rest.join("&")), tls)
     }
 
     /// Returns the TLS configuration for these options; the words are libpq's.
@@ -147,12 +147,12 @@ mod tests {
 
     #[test]
     fn tls_options_are_split_from_the_address() {
-        let (rest, asked) = PgTlsOptions::split_url(
+        let (rest, tls) = PgTlsOptions::split_url(
             "postgres://db/ship?sslmode=verify-full&options=-ca%3Db&sslrootcert=%2Fa%20b",
         );
         assert_eq!(rest, "postgres://db/ship?options=-ca%3Db");
-        assert_eq!(asked.mode.as_deref(), Some("verify-full"));
-        assert_eq!(asked.ca.as_deref(), Some("/a b"));
+        assert_eq!(tls.mode.as_deref(), Some("verify-full"));
+        assert_eq!(tls.ca.as_deref(), Some("/a b"));
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl CopyMark {
     /// Whether a copy to this database is incomplete.
     pub async fn is_set(&self) -> Result<bool, StoreError> {
         let line = Arc::clone(&self.line);
-        let asked = self.pg_runtime.spawn(async move {
-            let asked = line.call(|client| {
+        let answer = self.pg_runtime.spawn(async move {
+            let answer = line.call(|client| {
                 Box::pin(async move {
                     let there = client.query_typed(IS_THERE, &[]).await?;
                     if !there.first().is_some_and(|row| row.get(0)) {
@@ -51,9 +51,9 @@ impl CopyMark {
                     Ok(!client.query_typed(IS_SET, &[]).await?.is_empty())
                 })
             });
-            asked.await
+            answer.await
         });
-        asked.await
+        answer.await
     }
 
     /// Sets the mark: a copy begins.

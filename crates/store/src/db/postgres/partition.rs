@@ -81,12 +81,12 @@ impl PgPartitions {
 
     /// Returns the numbers of the existing partitions.
     pub async fn numbers(self, client: &Client) -> Result<Vec<u64>, Error> {
-        let asked = format!(
+        let sql = format!(
             "SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
              WHERE i.inhparent = '{}'::regclass",
             self.table
         );
-        let rows = client.query_typed(&asked, &[]).await?;
+        let rows = client.query_typed(&sql, &[]).await?;
         let number = |name: &str| -> Option<u64> {
             name.strip_prefix(self.table)?.strip_prefix('_')?.parse().ok()
         };

@@ -102,8 +102,8 @@ async fn version(client: &Client, tables: PgSchema) -> Result<Option<PgSchemaVer
     if !there.first().is_some_and(|row| row.get(0)) {
         return Ok(None);
     }
-    let asked = "SELECT version, to_jsonb(it)->>'format' FROM windlass_schema it WHERE store = $1";
-    let rows = client.query_typed(asked, &[(&tables.store, Type::TEXT)]).await?;
+    let sql = "SELECT version, to_jsonb(it)->>'format' FROM windlass_schema it WHERE store = $1";
+    let rows = client.query_typed(sql, &[(&tables.store, Type::TEXT)]).await?;
     let found = rows.first().map(|row| PgSchemaVersion {
         version: u32::try_from(row.get::<_, i32>(0)).unwrap_or(0),
         format: row.get::<_, Option<String>>(1).unwrap_or_else(|| UNNAMED_FORMAT.to_owned()),

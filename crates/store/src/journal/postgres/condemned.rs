@@ -16,10 +16,10 @@ use crate::journal::condemned::{CONDEMNED_MAX, too_many_condemned};
 
 impl PostgresElection {
     pub(super) async fn condemned(&self) -> Result<BTreeSet<RunId>, StoreError> {
-        let asked = self.line.call(|client| {
+        let answer = self.line.call(|client| {
             Box::pin(async move { client.query_typed(statement::CONDEMNED, &[]).await })
         });
-        Ok(asked.await?.iter().map(|row| run_from_sql(row.get(0))).collect())
+        Ok(answer.await?.iter().map(|row| run_from_sql(row.get(0))).collect())
     }
 
     pub(super) async fn condemn(
@@ -40,10 +40,10 @@ impl PostgresElection {
     }
 
     pub(super) async fn start_marks(&self) -> Result<Vec<StartMark>, StoreError> {
-        let asked = self.line.call(|client| {
+        let answer = self.line.call(|client| {
             Box::pin(async move { client.query_typed(statement::STARTS, &[]).await })
         });
-        let rows = asked.await?;
+        let rows = answer.await?;
         let marks = rows.iter().map(|row| StartMark {
             node: row.get("node"),
             applying: row.get::<_, Option<i64>>("applying").map(run_from_sql),

@@ -134,8 +134,9 @@ impl PostgresElection {
         let renewed = self.line.call(move |client| {
             Box::pin(async move {
                 let held = to_sql(term.0);
-                let asked: [PgParameter<'_>; 2] = [(&held, Type::INT8), (&lasts, Type::FLOAT8)];
-                let kept = client.query_typed(statement::RENEW, &asked).await?;
+                let parameters: [PgParameter<'_>; 2] =
+                    [(&held, Type::INT8), (&lasts, Type::FLOAT8)];
+                let kept = client.query_typed(statement::RENEW, &parameters).await?;
                 if kept.is_empty() { current_term(client).await.map(Some) } else { Ok(None) }
             })
         });
@@ -169,14 +170,14 @@ fn campaign(
         let lasts_ms = millis(lasts);
         let LeaderCandidate { node, address } = &candidate;
         let (term, beat) = (to_sql(over.term.0), to_sql(over.revision));
-        let asked: [PgParameter<'_>; 5] = [
+        let parameters: [PgParameter<'_>; 5] = [
             (node, Type::TEXT),
             (address, Type::TEXT),
             (&lasts_ms, Type::FLOAT8),
             (&term, Type::INT8),
             (&beat, Type::INT8),
         ];
-        let won = client.query_typed(statement::CAMPAIGN, &asked).await?;
+        let won = client.query_typed(statement::CAMPAIGN, &parameters).await?;
         let Some(won) = won.first() else {
             client.batch_execute("ROLLBACK").await?;
             return Ok(CampaignAttempt::Lost(

@@ -28,10 +28,10 @@ impl PostgresJournalReader {
     }
 
     pub(super) async fn cluster(&self) -> Result<String, StoreError> {
-        let asked = self
+        let answer = self
             .line
             .call(|client| Box::pin(async { client.query_typed(statement::CLUSTER, &[]).await }));
-        let rows = asked.await?;
+        let rows = answer.await?;
         let row =
             rows.first().ok_or_else(|| damaged(&self.place, "it does not say which it is"))?;
         Ok(row.get(0))
@@ -46,8 +46,8 @@ impl PostgresJournalReader {
         let read = self.line.call(move |client| {
             Box::pin(async move {
                 let (after, until) = (to_sql(after.0), to_sql(until));
-                let asked: [PgParameter<'_>; 2] = [(&after, Type::INT8), (&until, Type::INT8)];
-                let rows = client.query_typed(statement::TAIL, &asked).await?;
+                let parameters: [PgParameter<'_>; 2] = [(&after, Type::INT8), (&until, Type::INT8)];
+                let rows = client.query_typed(statement::TAIL, &parameters).await?;
                 // Queried last, so that it includes batches that were pruned while the rows were read.
                 Ok((rows, pruned(client).await?.cast_unsigned()))
             })

@@ -88,8 +88,8 @@ fn save(client: &Client, snapshot: JournalSnapshot) -> PgWork<'_, ()> {
 async fn newest(client: &Client) -> Result<Option<JournalSnapshot>, Error> {
     for (position, batch) in matching(client).await? {
         let (at, name) = (to_sql(position.0), batch.0.cast_signed());
-        let asked: [PgParameter<'_>; 2] = [(&at, Type::INT8), (&name, Type::INT8)];
-        let rows = client.query_typed(statement::PARTS, &asked).await?;
+        let parameters: [PgParameter<'_>; 2] = [(&at, Type::INT8), (&name, Type::INT8)];
+        let rows = client.query_typed(statement::PARTS, &parameters).await?;
         let bytes: Vec<u8> = rows.iter().flat_map(|row| row.get::<_, &[u8]>(0)).copied().collect();
         if let Ok(state) = SNAPSHOT_PARTS.decode(&bytes) {
             return Ok(Some(JournalSnapshot { position, batch, state: state.into_owned() }));

@@ -110,13 +110,13 @@ impl PostgresJournal {
 /// Refuses a server that confirms commits before they are on disk.
 async fn refuse_unsafe_durability(pg_runtime: &PgRuntime) -> Result<(), StoreError> {
     let line = pg_runtime.connection(CALL_TIMEOUT);
-    let asked = pg_runtime.spawn(async move {
+    let answer = pg_runtime.spawn(async move {
         line.call(|client| {
             Box::pin(async move { client.query_typed(statement::DURABILITY, &[]).await })
         })
         .await
     });
-    let Some(setting) = asked.await?.first().map(|row| row.get::<_, String>(0)) else {
+    let Some(setting) = answer.await?.first().map(|row| row.get::<_, String>(0)) else {
         return Ok(());
     };
     let reason = format!(

@@ -41,9 +41,9 @@ fn trace_of_runs(folder: &Path) -> Option<String> {
 /// Whether the archive has runs or submission keys. An unreadable archive is reported when it is opened.
 fn has_runs(folder: &Path) -> bool {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let asked = "SELECT EXISTS (SELECT * FROM runs) OR EXISTS (SELECT * FROM keys)";
+    let sql = "SELECT EXISTS (SELECT * FROM runs) OR EXISTS (SELECT * FROM keys)";
     let archive = Connection::open_with_flags(folder.join(ARCHIVE), flags);
-    archive.and_then(|it| it.query_row(asked, (), |row| row.get(0))).unwrap_or(false)
+    archive.and_then(|it| it.query_row(sql, (), |row| row.get(0))).unwrap_or(false)
 }
 
 /// Lists the names of the files in a folder; nothing if the folder does not exist.

@@ -212,7 +212,7 @@ impl SqliteJournalWriter {
         }
         let (folder, place, now) = (self.folder.clone(), self.place.clone(), (self.now)());
         let loss = self.loss;
-        let asked = self.transaction(|transaction| {
+        let attempt = self.transaction(|transaction| {
             Ok(match LeaderLock::take(&folder) {
                 Ok(None) => LockAttempt::Taken(leader(transaction)?),
                 Err(error) => LockAttempt::Failed(failure::from_io(&place, &error)),
@@ -228,7 +228,7 @@ impl SqliteJournalWriter {
                 }
             })
         })?;
-        match asked {
+        match attempt {
             LockAttempt::Won(lead, head, (history, since_head)) => {
                 let term = lead.term;
                 self.lead = Some(lead);

@@ -59,8 +59,8 @@ fn begin_next_partition(client: &Client, full: u64) -> PgWork<'_, ()> {
     Box::pin(async move {
         let book = LOG_PARTITIONS.of_key(number(client, statement::LAST_ID).await?);
         let name = format!("windlass_log_chunks_{book}");
-        let asked = "SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)";
-        let size = client.query_typed(asked, &[(&name, Type::TEXT)]).await?;
+        let sql = "SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)";
+        let size = client.query_typed(sql, &[(&name, Type::TEXT)]).await?;
         if size.first().is_none_or(|row| row.get::<_, i64>(0).cast_unsigned() < full) {
             return Ok(());
         }
@@ -85,8 +85,8 @@ pub(super) async fn empty_partitions(client: &Client) -> Result<Vec<u64>, Error>
         old.iter().map(|number| to_sql(LOG_PARTITIONS.first_key(number + shift))).collect()
     };
     let (first, next) = (keys(0), keys(1));
-    let asked = [(&first as _, Type::INT8_ARRAY), (&next as _, Type::INT8_ARRAY)];
-    let rows = client.query_typed(statement::EMPTY, &asked).await?;
+    let parameters = [(&first as _, Type::INT8_ARRAY), (&next as _, Type::INT8_ARRAY)];
+    let rows = client.query_typed(statement::EMPTY, &parameters).await?;
     let number = |key: i64| LOG_PARTITIONS.of_key(key.cast_unsigned());
     Ok(rows.iter().map(|row| number(row.get(0))).collect())
 }

@@ -58,9 +58,9 @@ fn read(client: &Client, log: LogId, range: Range<u64>) -> PgWork<'_, Vec<Row>> 
         let name = LogRowKey::of(log);
         let (from, to) = (to_sql(range.start), to_sql(range.end));
         let [run, step, attempt, delivery, stream] = name.parameters();
-        let asked: [PgParameter<'_>; 7] =
+        let parameters: [PgParameter<'_>; 7] =
             [run, step, attempt, delivery, stream, (&from, Type::INT8), (&to, Type::INT8)];
-        client.query_typed(statement::READ, &asked).await
+        client.query_typed(statement::READ, &parameters).await
     })
 }
 

@@ -99,16 +99,16 @@ impl SimWitness {
         let mut over = Vec::new();
         for step in book.plan.nodes().filter(|node| book.plan.has_step(*node)) {
             let known = event.progress.steps.iter().find(|it| it.step == step).cloned();
-            let (told, state) = (known.unwrap_or_else(|| fresh(step)), book.step(step));
-            let open = !state.status.is_terminal() && told.status == StepStatus::Waiting;
-            if open && state.backing_off && told.backoff == Span::ZERO {
+            let (recorded, state) = (known.unwrap_or_else(|| fresh(step)), book.step(step));
+            let open = !state.status.is_terminal() && recorded.status == StepStatus::Waiting;
+            if open && state.backing_off && recorded.backoff == Span::ZERO {
                 over.push(step);
             }
-            let same = open || told.status == state.status;
-            let attempt = state.status.is_terminal() || told.attempt == state.attempt;
+            let same = open || recorded.status == state.status;
+            let attempt = state.status.is_terminal() || recorded.attempt == state.attempt;
             require(same && attempt, "I27 resumption", || {
                 format!(
-                    "run {} {step} is {} in attempt {}, and is resumed as {told:?}",
+                    "run {} {step} is {} in attempt {}, and is resumed as {recorded:?}",
                     event.run, state.status, state.attempt
                 )
             })?;

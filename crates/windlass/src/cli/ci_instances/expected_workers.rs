@@ -81,7 +81,7 @@ async fn wait_for_count(handle: &NodeHandle, least: usize, by: Instant) -> usize
 /// The workers that are present, without instance 0's own.
 pub(super) fn other_workers(handle: &NodeHandle) -> Vec<(WorkerId, Incarnation)> {
     let live = |status| matches!(status, WorkerStatus::Online | WorkerStatus::Draining);
-    handle.views().look(|view| {
+    handle.views().with(|view| {
         let workers = view.engine.workers().filter(|worker| live(worker.status));
         let others = workers.filter(|worker| &*worker.name != LeaderInstanceOptions::WORKER);
         others.map(|worker| (worker.id, worker.incarnation)).collect()

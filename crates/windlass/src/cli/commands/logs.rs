@@ -77,7 +77,7 @@ pub(crate) fn run(args: &LogsArgs, context: &CommandContext) -> Result<u8, CliEr
     let mut printer = LogPrinter {
         reading: &reading,
         plan: Arc::clone(known.summary.plan()),
-        look: &context.err,
+        caps: &context.err,
         form: match args {
             LogsArgs { json: true, .. } => LogPrintFormat::Json,
             LogsArgs { raw: false, .. } if output::stdout_is_terminal() => {

@@ -16,7 +16,7 @@ use crate::cli::run_source::BlockingRunSource;
 pub(super) struct LogPrinter<'a> {
     pub(super) reading: &'a BlockingRunSource,
     pub(super) plan: Arc<Plan>,
-    pub(super) look: &'a TerminalCaps,
+    pub(super) caps: &'a TerminalCaps,
     pub(super) form: LogPrintFormat,
     /// The printed position of each log, and its incomplete line.
     pub(super) ends: BTreeMap<LogId, (u64, LineSplitter)>,
@@ -70,7 +70,7 @@ impl LogPrinter<'_> {
                 return Ok(true);
             }
             if several && self.form != LogPrintFormat::Json && self.last != Some(log) {
-                output::print_message(&self.look.paint(ColorRole::Strong, &self.title(log)));
+                output::print_message(&self.caps.paint(ColorRole::Strong, &self.title(log)));
             }
             self.last = Some(log);
             if !self.put(log, from, &bytes) {

@@ -157,6 +157,6 @@ fn local_run_options(
         junit: args.how.junit.clone(),
         collector: args.how.collector(),
         leading: None,
-        look: context.err,
+        caps: context.err,
     }))
 }

@@ -118,7 +118,7 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext) -> Result<u8, CliErr
         json: args.how.json,
         junit: args.how.junit.clone(),
         collector: args.how.collector(),
-        look: context.err,
+        caps: context.err,
     })
 }
 

@@ -181,19 +181,19 @@ fn advertised(text: &str) -> Result<ControllerAddress, String> {
     if !text.contains("://") {
         return Err("write it like http://build.example:7700".to_owned());
     }
-    let place: ControllerAddress =
+    let at: ControllerAddress =
         text.parse().map_err(|error: ControllerAddressError| error.to_string())?;
-    let address = place.host().trim_matches(['[', ']']).parse::<IpAddr>();
+    let address = at.host().trim_matches(['[', ']']).parse::<IpAddr>();
     if address.is_ok_and(|address| address.is_unspecified()) {
         return Err("it is a wildcard address: name a host, or one of its addresses".to_owned());
     }
-    Ok(place)
+    Ok(at)
 }
 
 /// Parses a host name or an address without a port.
 fn host(text: &str) -> Result<String, String> {
     match text.parse::<ControllerAddress>() {
-        Ok(place) if place.host() == text => Ok(text.to_owned()),
+        Ok(address) if address.host() == text => Ok(text.to_owned()),
         _ => Err("write it like build.example, without a port".to_owned()),
     }
 }
@@ -298,7 +298,7 @@ fn mail(
     };
     let mut urls: Vec<&String> = args.link.iter().chain(own).collect();
     urls.dedup();
-    let place = |url: &String| {
+    let endpoint = |url: &String| {
         let ca = args.ca.as_ref().map(|file| context.folder.join(file));
         let site = MailboxAddress { url: url.clone(), run: MailboxAddress::CLUSTER.to_owned(), ca };
         let opened = context.links.open(&site);
@@ -306,5 +306,5 @@ fn mail(
         let key = MailboxKey::new(&site.run, environment::run_secret().as_deref());
         Ok(MailboxEndpoint { mailboxes, key })
     };
-    urls.into_iter().map(place).collect()
+    urls.into_iter().map(endpoint).collect()
 }

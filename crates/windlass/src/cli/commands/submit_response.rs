@@ -47,7 +47,7 @@ impl SubmitResponse {
         // A request whose answer was lost is repeated: without a key it would create a second run.
         let once = format!("once-{}", random::random_hex());
         let headers = [(KEY_HEADER, key.unwrap_or(&once))];
-        let ask = HttpRequest::post(controller.place(), path, body).with(&headers);
+        let ask = HttpRequest::post(controller.address(), path, body).with(&headers);
         let answered = controller.call(ask, PLANS_WITHIN).await?;
         let submitted: SubmittedRunBody = controller.read(&answered)?;
         let known = submitted.known && key.is_some();
@@ -69,14 +69,14 @@ impl SubmitResponse {
         let source = Arc::new(RemoteRunSource::new(controller));
         let known = if known { source.load_run(run) } else { Box::pin(source.submitted_run(run)) };
         let known = runtime.block_on(known)?;
-        let (look, prints, named) = (then.context.err, then.prints, then.named);
-        runtime.block_on(RemoteWatch { source, known, look, output: prints, named }.watch())
+        let (caps, prints, named) = (then.context.err, then.prints, then.named);
+        runtime.block_on(RemoteWatch { source, known, caps, output: prints, named }.watch())
     }
 
     /// The id goes to stdout, the note to stderr.
     fn tell(&self, controller: &ClusterClient, then: &SubmitFollowUp<'_>) {
-        let look = then.context.err;
-        let warning = look.paint(ColorRole::Warn, "warning:");
+        let caps = then.context.err;
+        let warning = caps.paint(ColorRole::Warn, "warning:");
         let Self(submitted) = self;
         for text in &submitted.warnings {
             output::print_message(&format!("{warning} {text}"));
@@ -89,8 +89,8 @@ impl SubmitResponse {
             output::print_message("this key was submitted before: this is the same run");
         } else if !then.wait {
             let watch = controller.hints().watch(submitted.id.0).unwrap_or_default();
-            let note = format!("submitted to {}; `{watch}` shows it", controller.place());
-            output::print_message(&look.paint(ColorRole::Quiet, &note));
+            let note = format!("submitted to {}; `{watch}` shows it", controller.address());
+            output::print_message(&caps.paint(ColorRole::Quiet, &note));
         }
         output::print_data(&submitted.id.0.to_string());
     }

@@ -34,6 +34,6 @@ pub(crate) fn run(args: &WatchArgs, context: &CommandContext) -> Result<u8, CliE
     let source = Arc::clone(&reading.source);
     let prints = if args.json { WatchOutput::Run } else { WatchOutput::Output };
     let attached =
-        RemoteWatch { source, known, look: context.err, output: prints, named: Vec::new() };
+        RemoteWatch { source, known, caps: context.err, output: prints, named: Vec::new() };
     reading.runtime.block_on(attached.watch())
 }

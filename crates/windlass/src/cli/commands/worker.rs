@@ -100,7 +100,7 @@ fn join_address(text: &str) -> Result<String, ControllerAddressError> {
 fn default_name(join: &[String]) -> String {
     let host = environment::host_name();
     let beside =
-        |text: &String| text.parse().is_ok_and(|place: ControllerAddress| place.is_loopback());
+        |text: &String| text.parse().is_ok_and(|address: ControllerAddress| address.is_loopback());
     if join.iter().any(beside) { format!("{host}-worker") } else { host }
 }
 
@@ -121,11 +121,11 @@ fn join(args: &WorkerArgs, context: &CommandContext) -> Result<JoinTarget, CliEr
     {
         return mailbox_target(url, ca, args, context);
     }
-    let place = |url: &String| {
+    let address = |url: &String| {
         url.parse().map_err(|bad: ControllerAddressError| CliError::usage(bad.to_string()))
     };
     let places =
-        args.join.iter().map(place).collect::<Result<Vec<ControllerAddress>, CliError>>()?;
+        args.join.iter().map(address).collect::<Result<Vec<ControllerAddress>, CliError>>()?;
     let token = args.token_file.as_deref().map(daemon::read_token).transpose()?;
     Ok(JoinTarget::Http { places, ca, token })
 }

@@ -20,7 +20,7 @@ use windlass_worker::{
     ClusterMembership, GuardLockIdentity, StateDirectory, WorkerRuntime, WorkerSetup,
 };
 
-use super::guard_setup::place;
+use super::guard_setup::executor_settings;
 use super::unsent_output::UnsentWorkerOutput;
 use super::worker_logging::{RoomWaitLogger, log_state_faults};
 use crate::cli::error::CliError;
@@ -102,7 +102,7 @@ impl ClusterWorkerSetup<'_> {
         let incarnation =
             membership.incarnations().begin(Incarnation::default(), guard_place, system_now())?;
         let executor = self.compiled.executor(StepExecutorSetup {
-            place: place(&state, self.root, (self.name, self.policy)),
+            settings: executor_settings(&state, self.root, (self.name, self.policy)),
             guard: guard.clone(),
             death_notice: Some((self.death_notice)(&membership, incarnation.0)),
             ends_calls: true,

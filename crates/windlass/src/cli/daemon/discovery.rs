@@ -105,13 +105,13 @@ impl DiscoveredLink {
     }
 
     fn http_way(&self, address: &str) -> Result<Option<JoinRoute>, CliError> {
-        let (JoinTarget::Http { ca, token, .. }, Ok(place)) =
+        let (JoinTarget::Http { ca, token, .. }, Ok(at)) =
             (&self.http, address.parse::<ControllerAddress>())
         else {
             return Ok(None);
         };
         let (ca, token) = (ca.clone(), token.clone());
-        let join = JoinTarget::Http { places: vec![place], ca, token };
+        let join = JoinTarget::Http { places: vec![at], ca, token };
         join.open(self.worker.clone()).map(Some)
     }
 

@@ -73,7 +73,7 @@ impl EventLogger {
     /// Reads the open leases, and the position they are from.
     fn begin(&mut self) -> Position {
         self.ended.clear();
-        let (position, leases, (is_ours, generation)) = self.views.look(|view| {
+        let (position, leases, (is_ours, generation)) = self.views.with(|view| {
             let lease = |it: windlass_core::report::LeaseReport<'_>| {
                 (it.fence, LoggedLease { attempt: (it.attempt, it.delivery), worker: it.worker })
             };
@@ -87,7 +87,7 @@ impl EventLogger {
 
     /// Warns that deletion is delayed because the clock may be wrong.
     fn warn_clock_jump(&self) {
-        let leap = self.views.look(|view| view.engine.suspected_clock_jump(view.engine.now()));
+        let leap = self.views.with(|view| view.engine.suspected_clock_jump(view.engine.now()));
         let Some((leapt, left)) = leap.filter(|_| self.is_reported()) else { return };
         let what = format!(
             "the clock is {leapt} ahead of the last event of this store: the store was unused, or the clock is wrong"
@@ -116,7 +116,7 @@ impl EventLogger {
     /// Messages about changes of the leader, where there can be several, and about a restored store.
     fn words_of_leader(&mut self, event: &Event) -> Option<(LogLevel, String)> {
         let Event::Led(event::Led { term, generation, .. }) = event else { return None };
-        self.is_ours = self.views.look(|view| view.has_led(*term));
+        self.is_ours = self.views.with(|view| view.has_led(*term));
         let before = std::mem::replace(&mut self.generation, *generation);
         if *generation > before && self.is_reported() {
             let what = "the store has lost committed events: it was restored, or a standby of the database took over";
@@ -237,7 +237,7 @@ impl EventLogger {
     }
 
     fn worker(&self, worker: WorkerId) -> String {
-        self.views.look(|view| {
+        self.views.with(|view| {
             let mut workers = view.engine.workers();
             let known = workers.find(|it| it.id == worker);
             known.map_or_else(|| worker.to_string(), |it| it.name.into_owned())
@@ -245,11 +245,11 @@ impl EventLogger {
     }
 
     fn pipeline(&self, run: RunId) -> Option<String> {
-        self.views.look(|view| view.engine.run(run).map(|run| run.pipeline().to_owned()))
+        self.views.with(|view| view.engine.run(run).map(|run| run.pipeline().to_owned()))
     }
 
     fn step(&self, run: RunId, step: StepIx) -> String {
-        self.views.look(|view| {
+        self.views.with(|view| {
             let known = view.engine.run(run).and_then(|run| run.steps(step).next());
             known.map_or_else(|| step.to_string(), |known| known.name.into_owned())
         })
@@ -325,8 +325,8 @@ mod tests {
             act: AuditAction::ForceRelease,
             about,
         });
-        let told = "lock port of lease 17 was released by force by token file".to_owned();
-        assert_eq!(words_of_act(&event), Some((LogLevel::Warn, told)));
+        let text = "lock port of lease 17 was released by force by token file".to_owned();
+        assert_eq!(words_of_act(&event), Some((LogLevel::Warn, text)));
         assert_eq!(actor(&event).as_deref(), Some("token file"));
     }
 }

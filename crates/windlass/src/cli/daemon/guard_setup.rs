@@ -14,16 +14,16 @@ use crate::cli::error::CliError;
 pub(super) async fn guard(
     state: &StateDirectory,
 ) -> Result<(GuardHandle, GuardLockIdentity), CliError> {
-    let (lock, place) = take_lock(state).await?;
-    Ok((kept(state, GuardHandle::start_holding(lock).await)?, place))
+    let (lock, identity) = take_lock(state).await?;
+    Ok((kept(state, GuardHandle::start_holding(lock).await)?, identity))
 }
 
 /// Starts the guard of a worker whose leases expire: each step has a tether.
 pub(super) async fn guard_with_tethers(
     state: &StateDirectory,
 ) -> Result<(GuardHandle, GuardLockIdentity), CliError> {
-    let (lock, place) = take_lock(state).await?;
-    Ok((kept(state, GuardHandle::start_with_tethers(lock).await)?, place))
+    let (lock, identity) = take_lock(state).await?;
+    Ok((kept(state, GuardHandle::start_with_tethers(lock).await)?, identity))
 }
 
 /// Takes the lock that the guard will hold. First kills processes that an earlier guard left alive: they may hold
@@ -42,7 +42,7 @@ fn kept(state: &StateDirectory, started: io::Result<GuardHandle>) -> Result<Guar
 }
 
 /// The settings of a worker's steps: folder, worker name and passed environment.
-pub(super) fn place(
+pub(super) fn executor_settings(
     state: &StateDirectory,
     root: &Path,
     (name, policy): (&str, &EnvironmentPolicy),

@@ -150,7 +150,7 @@ impl JoinRoute {
     /// The leader's address, for messages.
     pub(super) fn place(&self) -> String {
         match self {
-            Self::Http(link) => link.place().to_string(),
+            Self::Http(link) => link.address().to_string(),
             Self::Mailbox { mailboxes, .. } => mailboxes.place(),
             #[cfg(feature = "postgres")]
             Self::Discovered(found) => found.place(),

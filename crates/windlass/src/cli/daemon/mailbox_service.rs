@@ -37,7 +37,7 @@ pub(crate) struct MailboxEndpoint {
 /// Answers mailbox messages whenever this node leads.
 #[derive(Debug)]
 pub(super) struct MailboxService {
-    pub(super) place: MailboxEndpoint,
+    pub(super) endpoint: MailboxEndpoint,
     /// The name of this leader, shown to other controllers.
     pub(super) leader_name: String,
     pub(super) cluster: String,
@@ -64,7 +64,7 @@ impl MailboxService {
 
     /// Answers while this node leads.
     async fn serve(&self, shutdown: &mut ShutdownReceiver) -> Result<(), MailboxServerError> {
-        let MailboxEndpoint { mailboxes, key } = self.place.clone();
+        let MailboxEndpoint { mailboxes, key } = self.endpoint.clone();
         let (handle, place) = (self.handle.clone(), mailboxes.place());
         let logs = Arc::clone(&self.logs);
         let intake = LogIngest::new(handle.clone(), Arc::clone(&self.histories), logs);
@@ -96,7 +96,7 @@ impl MailboxService {
     /// Logs unreadable messages, forever.
     async fn log_unreadable(&self, mut unread: mpsc::Receiver<UnreadableMessage>) {
         while let Some(why) = unread.recv().await {
-            warn!("at {}: {why}", self.place.mailboxes.place());
+            warn!("at {}: {why}", self.endpoint.mailboxes.place());
         }
         pending::<()>().await;
     }
@@ -108,7 +108,7 @@ impl MailboxService {
     }
 
     fn leads(&self) -> bool {
-        self.handle.views().look(EngineView::leads)
+        self.handle.views().with(EngineView::leads)
     }
 
     async fn wait(&self, shutdown: &mut ShutdownReceiver, pause: Duration) {

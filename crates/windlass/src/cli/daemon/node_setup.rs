@@ -14,7 +14,7 @@ use windlass_store::logs::NotifyingLogStore;
 use windlass_worker::executors::TracePropagation;
 use windlass_worker::{PeerWorkers, StateDirectory};
 
-use super::guard_setup::{guard, place};
+use super::guard_setup::{executor_settings, guard};
 use super::mailbox_service::{MailboxEndpoint, MailboxService};
 use super::own_worker::{OWN_STATE, OwnWorker, OwnWorkerIdentity};
 use super::serve::{ServeOptions, log_operator_messages, log_warnings};
@@ -113,8 +113,8 @@ impl NodeSetup {
         order: &ServeOptions,
         about: &ControllerIdentity,
     ) -> Vec<MailboxService> {
-        let service = |place: &MailboxEndpoint| MailboxService {
-            place: place.clone(),
+        let service = |endpoint: &MailboxEndpoint| MailboxService {
+            endpoint: endpoint.clone(),
             leader_name: format!(
                 "the controller at {} (pid {})",
                 about.advertise,
@@ -179,7 +179,7 @@ async fn embedded_worker(
     state: &StateDirectory,
     (logs, link): (Arc<NotifyingLogStore>, Arc<dyn WorkerLink>),
 ) -> Result<LocalWorkerOptions, CliError> {
-    let settings = place(state, &order.root, (&order.name, &order.policy));
+    let settings = executor_settings(state, &order.root, (&order.name, &order.policy));
     let (guard, guard_place) = guard(state).await?;
     let setup = EmbeddedWorkerSetup {
         place: LocalWorkerPlace::Exclusive,

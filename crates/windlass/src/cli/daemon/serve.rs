@@ -247,7 +247,7 @@ impl ControllerDaemon {
                 "windlass {} is a read-only replica of cluster {} at {}, on {}\nit runs no steps and stores no runs",
                 env!("CARGO_PKG_VERSION"),
                 self.cluster,
-                upstream.place(),
+                upstream.address(),
                 self.url,
             ));
         }
@@ -343,14 +343,14 @@ fn hosts(order: &ServeOptions, address: SocketAddr) -> AllowedHosts {
         .fold(AllowedHosts::listening_on(address), |known, it| known.with_host(it));
     let hosts = hosts.with_host(&environment::host_name());
     match &order.advertise {
-        Some(place) => hosts.advertised_as(place),
+        Some(at) => hosts.advertised_as(at),
         None => hosts,
     }
 }
 
 /// Whether requests need a token.
 fn requires_token(order: &ServeOptions, node: &EmbeddedNode) -> bool {
-    let in_store = || node.handle().views().look(|view| view.engine.keys().requires_token());
+    let in_store = || node.handle().views().with(|view| view.engine.keys().requires_token());
     order.token_file.is_some() || in_store()
 }
 

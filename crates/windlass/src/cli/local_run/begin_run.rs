@@ -100,7 +100,7 @@ async fn submit(
 /// The step inside which this process was started, if its run is in the same store.
 fn parent_step(handle: &NodeHandle) -> Option<ParentStep> {
     let (run, step) = environment::enclosing_step()?;
-    handle.views().look(|view| {
+    handle.views().with(|view| {
         let step = view.engine.run(run)?.plan.find(&step)?;
         Some(ParentStep { run, step })
     })
@@ -118,11 +118,11 @@ async fn end_replaced(stores: &Stores, handle: &NodeHandle, run: RunId) -> Resul
 /// Prints warnings about steps that no worker can run yet. In a single process such a step is reported when it is
 /// skipped.
 fn tell_warnings(order: &LocalRunOptions, warnings: &[SubmitWarning]) {
-    let told = |it: &&SubmitWarning| {
+    let reported = |it: &&SubmitWarning| {
         order.leading.is_some() || !matches!(it, SubmitWarning::NoWorkerYet { .. })
     };
-    for warning in warnings.iter().filter(told) {
-        let label = order.look.paint(ColorRole::Warn, "warning:");
+    for warning in warnings.iter().filter(reported) {
+        let label = order.caps.paint(ColorRole::Warn, "warning:");
         output::print_message(&format!("{label} {warning}"));
     }
 }

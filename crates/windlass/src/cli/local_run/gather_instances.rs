@@ -32,13 +32,13 @@ pub(super) async fn bind_link(
         mailbox_server = InstanceMailboxServer::open(leading, node, Arc::clone(logs) as _) => mailbox_server?,
         () = interrupts.next_end_request() => return Ok(GatherOutcome::Cancelled(exit::INTERRUPTED)),
     };
-    output::print_message(&order.look.paint(ColorRole::Quiet, &leading.greeting()));
+    output::print_message(&order.caps.paint(ColorRole::Quiet, &leading.greeting()));
     if mailbox_server.follows_another() {
         let what = format!(
             "an earlier instance 0 has led here: locks are granted after {}",
             leading.ttl()
         );
-        output::print_message(&format!("{} {what}", order.look.paint(ColorRole::Quiet, "note:")));
+        output::print_message(&format!("{} {what}", order.caps.paint(ColorRole::Quiet, "note:")));
     }
     Ok(GatherOutcome::Ready(Some(mailbox_server)))
 }
@@ -79,5 +79,5 @@ pub(super) async fn gather(
 }
 
 fn warn(order: &LocalRunOptions, what: &str) {
-    output::print_message(&format!("{} {what}", order.look.paint(ColorRole::Warn, "warning:")));
+    output::print_message(&format!("{} {what}", order.caps.paint(ColorRole::Warn, "warning:")));
 }

@@ -48,7 +48,7 @@ pub(crate) struct LocalRunOptions {
     /// The options of instance 0, if there are other instances.
     pub(crate) leading: Option<Arc<LeaderInstanceOptions>>,
     /// The terminal capabilities of stderr.
-    pub(crate) look: TerminalCaps,
+    pub(crate) caps: TerminalCaps,
 }
 
 impl LocalRunOptions {

@@ -32,7 +32,7 @@ pub(super) async fn note_interrupted(
     let tally = summary.status_counts();
     let so_far = format!("{} of {} steps had ended", tally.ended(), tally.total());
     let what = format!("run {run} of this pipeline was interrupted: {so_far}");
-    let label = order.look.paint(ColorRole::Quiet, "note:");
+    let label = order.caps.paint(ColorRole::Quiet, "note:");
     output::print_message(&format!("{label} {what}; `{resume}` continues it"));
     Ok(())
 }
@@ -50,7 +50,7 @@ async fn find_interrupted(
         ..RunQuery::default()
     };
     let sealed = stores.archive.runs(query).await?.first().map(|record| record.run);
-    Ok(handle.views().look(|view| {
+    Ok(handle.views().with(|view| {
         let open = view.engine.runs().filter(|run| run.pipeline() == pipeline);
         let open = open.filter(|run| run.status == RunStatus::Interrupted).map(|run| run.id).max();
         // A run that was resumed is open again.
@@ -119,7 +119,7 @@ fn dying_run(
     pipeline: Option<&str>,
 ) -> Option<RunId> {
     let folder = order.store.as_deref()?;
-    handle.views().look(|view| {
+    handle.views().with(|view| {
         let open = view.engine.runs().filter(|run| !run.status.is_at_rest());
         let wanted = open.filter(|run| pipeline.is_none_or(|it| it == run.pipeline()));
         let dying = wanted.filter(|run| {
@@ -166,7 +166,7 @@ fn tell_changes(order: &LocalRunOptions, summary: &RunSummary, now: Option<&Plan
         let so = "this run keeps its original plan";
         output::print_message(&format!(
             "{} {what}: {so}",
-            order.look.paint(ColorRole::Warn, "note:")
+            order.caps.paint(ColorRole::Warn, "note:")
         ));
     }
 }

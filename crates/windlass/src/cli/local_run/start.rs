@@ -83,7 +83,7 @@ fn open_stores(order: &LocalRunOptions) -> Result<Stores, CliError> {
 }
 
 fn print_warning(order: &LocalRunOptions, warning: &dyn std::fmt::Display) {
-    let label = order.look.paint(ColorRole::Warn, "warning:");
+    let label = order.caps.paint(ColorRole::Warn, "warning:");
     output::print_message(&format!("{label} {warning}"));
 }
 
@@ -92,7 +92,7 @@ async fn reach_leader(order: &LocalRunOptions, node: &mut EmbeddedNode) -> Resul
     if let Ok(reached) = timeout(SILENCE_MAX, node.until_it_reaches_leader()).await {
         return Ok(reached?);
     }
-    let stalled = node.handle().views().look(|view| view.stalled.clone());
+    let stalled = node.handle().views().with(|view| view.stalled.clone());
     let silent = || "the process that leads does not answer".to_owned();
     let why = stalled.map_or_else(silent, |error| error.to_string());
     print_warning(order, &format!("waiting: {why}"));
@@ -228,9 +228,9 @@ fn expect_instances(order: &LocalRunOptions, node: &EmbeddedNode, run: RunId) ->
 /// The leader options: for one of the processes at a folder, for a run in memory, or for other instances with the
 /// configured lease times.
 fn leader_options(order: &LocalRunOptions, place: &WorkerPlace) -> LeaderOptions {
-    let look = order.look;
+    let caps = order.caps;
     let messages = OperatorMessages::with(move |what| {
-        output::print_message(&format!("{} {what}", look.paint(ColorRole::Warn, "warning:")));
+        output::print_message(&format!("{} {what}", caps.paint(ColorRole::Warn, "warning:")));
     });
     let name = environment::host_name();
     let options = match &order.store {
@@ -281,7 +281,7 @@ impl RunningTracer {
 
 /// Kills what an earlier process in this slot left alive. Its guard was killed too, or its steps would be gone.
 async fn kill_strays_of_slot(node: &EmbeddedNode, worker: WorkerId) -> Result<(), CliError> {
-    let runs = node.handle().views().look(|view| runs_of(view, |owner| owner.worker == worker));
+    let runs = node.handle().views().with(|view| runs_of(view, |owner| owner.worker == worker));
     for run in runs {
         kill_strays(&format!("WINDLASS_RUN={run}")).await.map_err(|error| {
             CliError::unreachable(format!(
@@ -294,7 +294,7 @@ async fn kill_strays_of_slot(node: &EmbeddedNode, worker: WorkerId) -> Result<()
 
 /// Refuses to lead runs of a cluster whose controller is not running now.
 fn refuse_cluster_runs(order: &LocalRunOptions, node: &EmbeddedNode) -> Result<(), CliError> {
-    let open = node.handle().views().look(|view| {
+    let open = node.handle().views().with(|view| {
         let open = view.engine.runs().filter(|run| !run.status.is_at_rest());
         open.filter(|run| run.owner.is_none()).count()
     });

@@ -23,7 +23,7 @@ pub(super) async fn watch(
     mut interrupts: InterruptListener,
 ) -> Result<u8, CliError> {
     let options = run.options;
-    if options.look.display == DisplayKind::Live {
+    if options.caps.display == DisplayKind::Live {
         run.past_durations = past_durations(run.stores, summary.plan().pipeline());
     }
     let shown = if options.json { WatchOutput::Events } else { WatchOutput::Output };
@@ -49,11 +49,11 @@ pub(super) async fn watch(
 }
 
 fn screen_options(options: &LocalRunOptions) -> ScreenOptions {
-    let LocalRunOptions { look, slots, mode, .. } = options;
+    let LocalRunOptions { caps, slots, mode, .. } = options;
     let instances = options.leading.as_ref().map_or(1, |leading| leading.total);
     let slots_of_all = slots.saturating_mul(instances);
-    let mode = mode.unwrap_or_else(|| OutputMode::default_for(look, slots_of_all));
-    ScreenOptions { look: *look, mode, slots: *slots, ctrl_c_ends: true }
+    let mode = mode.unwrap_or_else(|| OutputMode::default_for(caps, slots_of_all));
+    ScreenOptions { caps: *caps, mode, slots: *slots, ctrl_c_ends: true }
 }
 
 /// Ends the node after the report, and runs the hooks of this program.
@@ -61,7 +61,7 @@ async fn end(run: LocalRun<'_>, summary: RunSummary) -> Result<(), CliError> {
     let LocalRun { options, stores, node, .. } = run;
     if let Some(leading) = &options.leading {
         if let Some(why) = leading.no_instance_joined_note(node.handle(), &summary) {
-            let note = options.look.paint(ColorRole::Quiet, "note:");
+            let note = options.caps.paint(ColorRole::Quiet, "note:");
             output::print_message(&format!("{note} {why}"));
         }
         LeaderInstanceOptions::forget_workers(node.handle()).await;

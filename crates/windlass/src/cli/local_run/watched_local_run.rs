@@ -107,7 +107,7 @@ impl LocalRun<'_> {
 
     /// Why the journal is stalled, if it is.
     fn stalled(&self) -> Option<StoreError> {
-        let journal = self.node.handle().views().look(|view| view.stalled.clone());
+        let journal = self.node.handle().views().with(|view| view.stalled.clone());
         journal.or_else(|| self.logs.stalled())
     }
 
@@ -206,7 +206,7 @@ impl WatchedRun for LocalRun<'_> {
     }
 
     async fn why(&self, _summary: &RunSummary, steps: &[StepIx]) -> Vec<(StepIx, WhyReport)> {
-        self.node.handle().views().look(|view| {
+        self.node.handle().views().with(|view| {
             let why = |step: &StepIx| Some((*step, view.engine.why(self.run, *step)?));
             steps.iter().filter_map(why).collect()
         })

@@ -25,28 +25,28 @@ const TAIL_BYTES: usize = 64 * 1024;
 
 /// The steps that failed on their own, in order; each takes several lines.
 pub(super) fn failures(
-    look: &TerminalCaps,
+    caps: &TerminalCaps,
     summary: &RunSummary,
     now: Time,
     logs: &mut dyn LogTailReader,
     hints: &CommandHints,
 ) -> Vec<Vec<String>> {
     let causes = summary.root_causes();
-    let (told, named) = causes.split_at(causes.len().min(FAILURES_MAX));
+    let (shown, named) = causes.split_at(causes.len().min(FAILURES_MAX));
     let mut parts = Vec::new();
-    for cause in told {
+    for cause in shown {
         let Some(step) = summary.step(cause.step) else {
             continue;
         };
-        let mut lines = vec![flow(look, &headline(look, &step, cause, now), 2)];
-        let bar = look.paint(ColorRole::Quiet, look.name_separator());
-        let tail = last_lines(summary, cause.step, logs, look.color);
+        let mut lines = vec![flow(caps, &headline(caps, &step, cause, now), 2)];
+        let bar = caps.paint(ColorRole::Quiet, caps.name_separator());
+        let tail = last_lines(summary, cause.step, logs, caps.color);
         lines.extend(tail.iter().map(|line| format!("  {bar} {line}")));
-        lines.extend(next_steps(look, summary, cause, hints));
+        lines.extend(next_steps(caps, summary, cause, hints));
         parts.push(lines);
     }
     if !named.is_empty() {
-        parts.push(vec![others(look, summary, named)]);
+        parts.push(vec![others(caps, summary, named)]);
     }
     parts
 }
@@ -99,15 +99,15 @@ pub(super) fn what_happened(step: &StepSummary<'_>, summary: &RunSummary, now: T
     text
 }
 
-fn headline(look: &TerminalCaps, step: &StepSummary<'_>, cause: &RootCause, now: Time) -> String {
-    let name = look.paint(ColorRole::Bad, step.name());
+fn headline(caps: &TerminalCaps, step: &StepSummary<'_>, cause: &RootCause, now: Time) -> String {
+    let name = caps.paint(ColorRole::Bad, step.name());
     let ignored = if cause.ignored { " (ignored: `ignore_failure`)" } else { "" };
     let what = what_happened(step, step.summary(), now);
-    format!("{} {name}  {what}{ignored}", look.status_glyph(step.status()))
+    format!("{} {name}  {what}{ignored}", caps.status_glyph(step.status()))
 }
 
 fn next_steps(
-    look: &TerminalCaps,
+    caps: &TerminalCaps,
     summary: &RunSummary,
     cause: &RootCause,
     hints: &CommandHints,
@@ -115,23 +115,23 @@ fn next_steps(
     let (run, name) = (summary.run(), summary.plan().name(cause.step));
     let ran = summary.step(cause.step).is_some_and(|step| step.attempt_count() > 0);
     let log = hints.logs(run, name).filter(|_| ran);
-    let told = [
+    let lines = [
         ("run it again", hints.again(run, name)),
         ("whole log", log),
         ("because of it", victims(cause)),
     ];
-    let told = told.into_iter().filter_map(|(label, text)| Some((label, text?)));
-    told.map(|(label, text)| hint_line(look, label, &text)).collect()
+    let lines = lines.into_iter().filter_map(|(label, text)| Some((label, text?)));
+    lines.map(|(label, text)| hint_line(caps, label, &text)).collect()
 }
 
 /// A command stays on one line, so that it can be pasted.
-fn hint_line(look: &TerminalCaps, label: &str, text: &str) -> String {
-    let head = look.paint(ColorRole::Quiet, &format!("{label:<13}"));
+fn hint_line(caps: &TerminalCaps, label: &str, text: &str) -> String {
+    let head = caps.paint(ColorRole::Quiet, &format!("{label:<13}"));
     let line = format!("  {head} {text}");
-    if look.display != DisplayKind::Live || columns(&line) <= look.width {
+    if caps.display != DisplayKind::Live || columns(&line) <= caps.width {
         return line;
     }
-    format!("  {}\n    {text}", look.paint(ColorRole::Quiet, label))
+    format!("  {}\n    {text}", caps.paint(ColorRole::Quiet, label))
 }
 
 /// `4 steps did not run`, `2 did not run, 1 was stopped`.
@@ -147,7 +147,7 @@ pub(super) fn victims(cause: &RootCause) -> Option<String> {
     }
 }
 
-fn others(look: &TerminalCaps, summary: &RunSummary, named: &[RootCause]) -> String {
+fn others(caps: &TerminalCaps, summary: &RunSummary, named: &[RootCause]) -> String {
     let shown = named.iter().take(NAMED_MAX).map(|cause| summary.plan().name(cause.step));
     let mut list = shown.collect::<Vec<&str>>().join(", ");
     if named.len() > NAMED_MAX {
@@ -155,5 +155,5 @@ fn others(look: &TerminalCaps, summary: &RunSummary, named: &[RootCause]) -> Str
     }
     let head =
         format!("{} also failed on their own:", counted(named.len(), "other step", "other steps"));
-    format!("{} {list}", look.paint(ColorRole::Bad, &head))
+    format!("{} {list}", caps.paint(ColorRole::Bad, &head))
 }

@@ -37,7 +37,7 @@ const PATH_MAX: usize = 6;
 
 /// The whole report of a run that has ended, line by line.
 pub(crate) fn ending(
-    look: &TerminalCaps,
+    caps: &TerminalCaps,
     summary: &RunSummary,
     now: Time,
     logs: &mut dyn LogTailReader,
@@ -50,19 +50,19 @@ pub(crate) fn ending(
             lines.extend(part);
         }
     };
-    part(steps_table(look, summary, now, hints));
-    part(shares(look, summary, now));
-    part(course(look, summary));
-    part(unplaceable(look, summary));
-    for failure in failures(look, summary, now, logs, hints) {
+    part(steps_table(caps, summary, now, hints));
+    part(shares(caps, summary, now));
+    part(course(caps, summary));
+    part(unplaceable(caps, summary));
+    for failure in failures(caps, summary, now, logs, hints) {
         part(failure);
     }
-    part(vec![verdict_line(look, summary, now)]);
+    part(vec![verdict_line(caps, summary, now)]);
     lines
 }
 
 /// The share of each worker, if there were several.
-fn shares(look: &TerminalCaps, summary: &RunSummary, now: Time) -> Vec<String> {
+fn shares(caps: &TerminalCaps, summary: &RunSummary, now: Time) -> Vec<String> {
     let shares = summary.worker_shares(now);
     if shares.len() < 2 {
         return Vec::new();
@@ -75,25 +75,25 @@ fn shares(look: &TerminalCaps, summary: &RunSummary, now: Time) -> Vec<String> {
         let (tries, busy) = (share.deliveries.to_string(), span_text(share.busy));
         table.row([sanitize_phrase(share.worker), tries, busy, percent]);
     }
-    let mut lines = table.lines(look);
+    let mut lines = table.lines(caps);
     if left > 0 {
         lines.push(
-            look.paint(ColorRole::Quiet, &format!("{} {left} more workers", look.ellipsis())),
+            caps.paint(ColorRole::Quiet, &format!("{} {left} more workers", caps.ellipsis())),
         );
     }
     lines
 }
 
 /// How the run spent its time, and its interruptions.
-fn course(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
+fn course(caps: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
     let path = summary.critical_path();
     if path.links.len() > 1 {
-        lines.push(flow(look, &path_line(look, summary, &path), 2));
+        lines.push(flow(caps, &path_line(caps, summary, &path), 2));
     }
     if let Some(interrupted) = interrupted(summary) {
         let text = format!("{interrupted}; finished steps were not run again");
-        lines.push(look.paint(ColorRole::Warn, &flow(look, &text, 2)));
+        lines.push(caps.paint(ColorRole::Warn, &flow(caps, &text, 2)));
     }
     lines
 }
@@ -109,7 +109,7 @@ pub(super) fn interrupted(summary: &RunSummary) -> Option<String> {
     }
 }
 
-fn path_line(look: &TerminalCaps, summary: &RunSummary, path: &CriticalPath) -> String {
+fn path_line(caps: &TerminalCaps, summary: &RunSummary, path: &CriticalPath) -> String {
     let name = |at: usize| summary.plan().name(path.links[at].step).to_owned();
     let length = path.links.len();
     let mut names: Vec<String> = if length <= PATH_MAX {
@@ -118,20 +118,20 @@ fn path_line(look: &TerminalCaps, summary: &RunSummary, path: &CriticalPath) -> 
         (0..PATH_MAX / 2).chain(length - PATH_MAX / 2..length).map(name).collect()
     };
     if length > PATH_MAX {
-        let left_out = format!("{} {} more", look.ellipsis(), length - PATH_MAX);
+        let left_out = format!("{} {} more", caps.ellipsis(), length - PATH_MAX);
         names.insert(PATH_MAX / 2, left_out);
     }
-    let chain = names.join(&format!(" {} ", look.arrow()));
+    let chain = names.join(&format!(" {} ", caps.arrow()));
     let share = format!("{}, {}% of the time", span_text(path.time), path.percent);
     format!(
         "{} {chain}  {}",
-        look.paint(ColorRole::Quiet, "critical path"),
-        look.paint(ColorRole::Quiet, &share)
+        caps.paint(ColorRole::Quiet, "critical path"),
+        caps.paint(ColorRole::Quiet, &share)
     )
 }
 
 /// Repeated here: a run that succeeded without steps that no worker could run must not look complete.
-fn unplaceable(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
+fn unplaceable(caps: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
     let steps: Vec<StepSummary<'_>> = summary.unplaceable().collect();
     if steps.is_empty() {
         return Vec::new();
@@ -141,22 +141,22 @@ fn unplaceable(look: &TerminalCaps, summary: &RunSummary) -> Vec<String> {
     let count = counted(steps.len(), "step was", "steps were");
     let head = format!("{count} skipped: no worker here can run them");
     let head = if steps.len() == 1 { head.replace("run them", "run it") } else { head };
-    let mut lines = vec![look.paint(ColorRole::Warn, &flow(look, &head, 2))];
+    let mut lines = vec![caps.paint(ColorRole::Warn, &flow(caps, &head, 2))];
     for step in shown {
         let reason = step.unmet().unwrap_or_default();
         let reason = reason.replace(", which no worker here has", "");
         let line =
-            format!("{} {}  {reason}", look.status_glyph(step.status()), pad(step.name(), width));
-        lines.push(flow(look, &line, 4));
+            format!("{} {}  {reason}", caps.status_glyph(step.status()), pad(step.name(), width));
+        lines.push(flow(caps, &line, 4));
     }
     if steps.len() > shown.len() {
-        lines.push(format!("  {} {} more", look.ellipsis(), steps.len() - shown.len()));
+        lines.push(format!("  {} {} more", caps.ellipsis(), steps.len() - shown.len()));
     }
     lines
 }
 
 /// The last line: a complete result for a reader who sees only it.
-fn verdict_line(look: &TerminalCaps, summary: &RunSummary, now: Time) -> String {
+fn verdict_line(caps: &TerminalCaps, summary: &RunSummary, now: Time) -> String {
     let (mark, ink) = match summary.status() {
         RunStatus::Succeeded => (StepStatus::Succeeded, ColorRole::Good),
         RunStatus::Failed => (StepStatus::Failed, ColorRole::Bad),
@@ -176,8 +176,8 @@ fn verdict_line(look: &TerminalCaps, summary: &RunSummary, now: Time) -> String 
     };
     let counts = format!("{reason}{}", tally_text(summary));
     let line =
-        format!("{} {} in {worked}: {counts}", look.status_glyph(mark), look.paint(ink, &head));
-    flow(look, &line, 2)
+        format!("{} {} in {worked}: {counts}", caps.status_glyph(mark), caps.paint(ink, &head));
+    flow(caps, &line, 2)
 }
 
 /// `8 succeeded, 1 failed, 2 blocked`.

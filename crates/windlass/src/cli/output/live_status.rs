@@ -20,7 +20,7 @@ const NAMES_MAX: usize = 4;
 /// The status of the run at this time. `waits` are the engine's reasons for waiting steps; steps without one wait for
 /// their needs, according to the summary.
 pub(crate) fn live_status(
-    look: &TerminalCaps,
+    caps: &TerminalCaps,
     summary: &RunSummary,
     now: Time,
     waits: &[(StepIx, WhyReport)],
@@ -37,21 +37,21 @@ pub(crate) fn live_status(
         tally.total(),
         clock_text(summary.led_time(now))
     );
-    let mut lines = vec![look.paint(ColorRole::Strong, &title)];
+    let mut lines = vec![caps.paint(ColorRole::Strong, &title)];
     let names = held.iter().map(StepSummary::name);
     let names = names.chain(waiting.iter().map(|(name, _)| *name)).take(LISTED_MAX * 2);
     let width = names.map(columns).max().unwrap_or(0);
     for step in held.iter().take(LISTED_MAX) {
-        lines.push(held_line(look, step, now, width));
+        lines.push(held_line(caps, step, now, width));
     }
-    lines.extend(more(look, held.len()));
+    lines.extend(more(caps, held.len()));
     for (name, reason) in waiting.iter().take(LISTED_MAX) {
-        let mark = look.status_glyph(StepStatus::Waiting);
+        let mark = caps.status_glyph(StepStatus::Waiting);
         lines.push(format!("{mark} {} {}  {reason}", pad(name, width), " ".repeat(TIME_WIDTH)));
     }
     let unfinished = tally.total() - tally.ended();
-    lines.extend(more(look, (unfinished as usize).saturating_sub(held.len())));
-    lines.iter().map(|line| flow(look, line, 4)).collect()
+    lines.extend(more(caps, (unfinished as usize).saturating_sub(held.len())));
+    lines.iter().map(|line| flow(caps, line, 4)).collect()
 }
 
 /// The state of a step and its reason, as one phrase.
@@ -102,7 +102,7 @@ pub(crate) fn why_phrase(why: &WhyReport, summary: &RunSummary, now: Time) -> St
     }
 }
 
-fn held_line(look: &TerminalCaps, step: &StepSummary<'_>, now: Time, width: usize) -> String {
+fn held_line(caps: &TerminalCaps, step: &StepSummary<'_>, now: Time, width: usize) -> String {
     let last = step.last_delivery();
     // A step that was dispatched in advance waits for a slot.
     let begun = step.status() == StepStatus::Running;
@@ -117,7 +117,7 @@ fn held_line(look: &TerminalCaps, step: &StepSummary<'_>, now: Time, width: usiz
     }
     about.extend(last.map(|last| format!("on {}", last.worker)));
     about.extend(last.and_then(|last| last.stop).map(|why| format!("ordered to stop: {why}")));
-    let mark = look.status_glyph(status);
+    let mark = caps.status_glyph(status);
     let elapsed = pad_left(&elapsed, TIME_WIDTH);
     format!("{mark} {} {elapsed}  {}", pad(step.name(), width), about.join(", "))
 }
@@ -130,15 +130,16 @@ fn waiting_lines<'a>(
 ) -> Vec<(&'a str, String)> {
     if !waits.is_empty() {
         let asked = waits.iter().filter(|(step, _)| summary.step(*step).is_some());
-        let told = asked.map(|(step, why)| {
+        let reported = asked.map(|(step, why)| {
             (summary.plan().name(*step), format!("waits {}", why_phrase(why, summary, now)))
         });
-        return told.take(LISTED_MAX).collect();
+        return reported.take(LISTED_MAX).collect();
     }
     let unfinished =
         summary.steps().filter(|step| !step.status().is_terminal() && !step.status().is_held());
-    let told = unfinished.take(LISTED_MAX).map(|step| (step.name(), own_reason(summary, &step)));
-    told.collect()
+    let reported =
+        unfinished.take(LISTED_MAX).map(|step| (step.name(), own_reason(summary, &step)));
+    reported.collect()
 }
 
 fn own_reason(summary: &RunSummary, step: &StepSummary<'_>) -> String {
@@ -169,7 +170,7 @@ fn listed(names: Vec<String>) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-fn more(look: &TerminalCaps, count: usize) -> Option<String> {
+fn more(caps: &TerminalCaps, count: usize) -> Option<String> {
     let more = count.checked_sub(LISTED_MAX).filter(|more| *more > 0)?;
-    Some(look.paint(ColorRole::Quiet, &format!("  {} {more} more", look.ellipsis())))
+    Some(caps.paint(ColorRole::Quiet, &format!("  {} {more} more", caps.ellipsis())))
 }

@@ -17,7 +17,7 @@ const WAIT_MAX: Span = Span::secs(5);
 impl Screen {
     /// Whether each step's output is a separate group.
     pub(super) fn has_groups(&self) -> bool {
-        self.look.display == DisplayKind::GitHub && self.mode == OutputMode::Group
+        self.caps.display == DisplayKind::GitHub && self.mode == OutputMode::Group
     }
 
     /// Opens the group of a step, with its output so far.

@@ -30,11 +30,11 @@ impl Screen {
         let mut lines: Vec<String> =
             running[..fits].iter().map(|step| self.running_line(now, step)).collect();
         if running.len() > fits {
-            let more = format!("  {} {} more", self.look.ellipsis(), running.len() - fits);
-            lines.push(self.look.paint(ColorRole::Quiet, &more));
+            let more = format!("  {} {} more", self.caps.ellipsis(), running.len() - fits);
+            lines.push(self.caps.paint(ColorRole::Quiet, &more));
         }
         lines.push(self.progress_line(now, running.len(), rest));
-        lines.iter().map(|line| fit(&self.look, line, self.look.width)).collect()
+        lines.iter().map(|line| fit(&self.caps, line, self.caps.width)).collect()
     }
 
     /// The steps that workers run now. A worker may hold leases in advance: it takes them in order, so the oldest
@@ -52,7 +52,7 @@ impl Screen {
     }
 
     fn running_line(&self, now: Time, step: &StepSummary<'_>) -> String {
-        let look = &self.look;
+        let caps = &self.caps;
         let last = step.last_delivery();
         let elapsed = last.map_or_else(String::new, |last| clock_text(last.time(now)));
         let again = step.attempt_count() > 1;
@@ -60,48 +60,48 @@ impl Screen {
         // Differences of a few milliseconds are not shown.
         let usual = self.forecast.expected(step.ix()).filter(|usual| *usual >= Span::secs(1));
         let usual =
-            usual.map(|usual| look.paint(ColorRole::Quiet, &format!(" of {}", clock_text(usual))));
-        let name = pad(&fit(look, step.name(), self.columns.name), self.columns.name);
+            usual.map(|usual| caps.paint(ColorRole::Quiet, &format!(" of {}", clock_text(usual))));
+        let name = pad(&fit(caps, step.name(), self.columns.name), self.columns.name);
         let head = format!(
             "{} {name} {}{}{attempt}",
-            look.status_glyph(step.status()),
+            caps.status_glyph(step.status()),
             pad_left(&elapsed, TIME_WIDTH),
             usual.unwrap_or_default()
         );
         // Colors of the step's output would outshine the lines above.
         match self.step_output.newest(self.log_of(step.ix())).map(sanitize_phrase) {
-            Some(newest) if look.width >= BAR_FROM => {
-                let room = look.width.saturating_sub(columns(&head) + 2);
-                format!("{head}  {}", look.paint(ColorRole::Quiet, &fit(look, &newest, room)))
+            Some(newest) if caps.width >= BAR_FROM => {
+                let room = caps.width.saturating_sub(columns(&head) + 2);
+                format!("{head}  {}", caps.paint(ColorRole::Quiet, &fit(caps, &newest, room)))
             }
             _ => head,
         }
     }
 
     fn progress_line(&self, now: Time, running: usize, rest: Option<String>) -> String {
-        let look = &self.look;
+        let caps = &self.caps;
         let tally = self.summary.status_counts();
         let (ended, total) = (tally.ended(), tally.total());
         let failed = tally.of(StepStatus::Failed) + tally.of(StepStatus::TimedOut);
-        let mut parts = vec![look.paint(ColorRole::Strong, &format!("{ended}/{total}"))];
+        let mut parts = vec![caps.paint(ColorRole::Strong, &format!("{ended}/{total}"))];
         if running > 0 {
             parts.push(format!("{running} running"));
         }
         if failed > 0 {
-            parts.push(look.paint(ColorRole::Bad, &format!("{failed} failed")));
+            parts.push(caps.paint(ColorRole::Bad, &format!("{failed} failed")));
         }
         parts.push(clock_text(self.summary.led_time(now)));
-        parts.extend(rest.map(|rest| look.paint(ColorRole::Quiet, &rest)));
+        parts.extend(rest.map(|rest| caps.paint(ColorRole::Quiet, &rest)));
         let line = parts.join("  ");
-        if look.width < BAR_FROM { line } else { format!("{}  {line}", self.bar(ended, total)) }
+        if caps.width < BAR_FROM { line } else { format!("{}  {line}", self.bar(ended, total)) }
     }
 
     fn bar(&self, ended: u32, total: u32) -> String {
-        let (done, left) = self.look.blocks();
+        let (done, left) = self.caps.blocks();
         let filled = (ended as usize * BAR_WIDTH).checked_div(total as usize).unwrap_or(0);
         let failed = self.summary.status_counts().of(StepStatus::Failed) > 0;
         let ink = if failed { ColorRole::Bad } else { ColorRole::Good };
-        let done = self.look.paint(ink, &done.repeat(filled));
-        format!("{done}{}", self.look.paint(ColorRole::Quiet, &left.repeat(BAR_WIDTH - filled)))
+        let done = self.caps.paint(ink, &done.repeat(filled));
+        format!("{done}{}", self.caps.paint(ColorRole::Quiet, &left.repeat(BAR_WIDTH - filled)))
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct ScreenLine {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScreenOptions {
     /// The terminal capabilities.
-    pub look: TerminalCaps,
+    pub caps: TerminalCaps,
     /// The output mode of steps.
     pub mode: OutputMode,
     /// Concurrent steps.
@@ -53,7 +53,7 @@ pub(crate) struct ScreenOptions {
 /// A run while it runs.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    pub(super) look: TerminalCaps,
+    pub(super) caps: TerminalCaps,
     pub(super) mode: OutputMode,
     pub(super) slots: u32,
     ctrl_c_ends: bool,
@@ -78,15 +78,15 @@ const PREFIX_MAX: usize = 24;
 impl Screen {
     /// Shows a run; the summary may already contain a part of it.
     pub(crate) fn new(summary: RunSummary, options: ScreenOptions) -> Self {
-        let ScreenOptions { look, mode, slots, ctrl_c_ends } = options;
+        let ScreenOptions { caps, mode, slots, ctrl_c_ends } = options;
         Self {
-            look,
+            caps,
             mode,
             slots: slots.max(1),
             ctrl_c_ends,
             forecast: RunForecast::new(summary.plan(), &StepDurations::new()),
-            step_output: StepOutputStreams::new(look.color),
-            columns: StepColumns::of(&look, summary.plan()),
+            step_output: StepOutputStreams::new(caps.color),
+            columns: StepColumns::of(&caps, summary.plan()),
             open_group: OpenGroup::default(),
             rest: (0, None),
             out: Vec::new(),
@@ -102,8 +102,8 @@ impl Screen {
     }
 
     /// The terminal capabilities; the width follows the terminal.
-    pub(crate) const fn look(&self) -> &TerminalCaps {
-        &self.look
+    pub(crate) const fn caps(&self) -> &TerminalCaps {
+        &self.caps
     }
 
     /// Sets the past durations of the steps.
@@ -114,9 +114,9 @@ impl Screen {
 
     /// Sets the new width of the terminal.
     pub(crate) fn resize(&mut self, width: usize) {
-        if self.look.width != width.max(1) {
-            self.look.width = width.max(1);
-            self.columns = StepColumns::of(&self.look, self.summary.plan());
+        if self.caps.width != width.max(1) {
+            self.caps.width = width.max(1);
+            self.columns = StepColumns::of(&self.caps, self.summary.plan());
         }
     }
 
@@ -135,7 +135,7 @@ impl Screen {
             self.ended_without_lease(at, *step);
         } else if let Event::RunCancelled(event::RunCancelled { level, reason, .. }) = event {
             // The hint is useful only on a live terminal.
-            let live = self.look.display == DisplayKind::Live && *level == CancelLevel::Stop;
+            let live = self.caps.display == DisplayKind::Live && *level == CancelLevel::Stop;
             let again = if live && self.ctrl_c_ends { " (Ctrl-C kills them)" } else { "" };
             self.put_message(
                 at,
@@ -224,7 +224,7 @@ impl Screen {
             let text = format!("[{} lines were dropped: the terminal is too slow]", self.dropped);
             lines.push(ScreenLine {
                 stream: OutputStream::Stderr,
-                text: self.look.paint(ColorRole::Quiet, &text),
+                text: self.caps.paint(ColorRole::Quiet, &text),
             });
             self.dropped = 0;
         }
@@ -269,7 +269,7 @@ impl Screen {
                 let detail = self.with_worker(step.reason().unwrap_or_default(), last.worker);
                 StepLine {
                     step,
-                    mark: self.look.status_glyph(status),
+                    mark: self.caps.status_glyph(status),
                     time: Some(step.time(at)),
                     detail,
                 }
@@ -280,15 +280,15 @@ impl Screen {
                 let reason = self.with_worker(try_reason(&last), last.worker);
                 let detail = format!("{reason}; try {} of {of} in {wait}", last.attempt + 1);
                 let time = Some(last.time(at));
-                StepLine { step, mark: self.look.retry_glyph(), time, detail }
+                StepLine { step, mark: self.caps.retry_glyph(), time, detail }
             }
             StepFollowUp::Again { charged: true } => {
                 let detail = format!("worker {} was lost; dispatched again", last.worker);
-                StepLine { step, mark: self.look.retry_glyph(), time: Some(last.time(at)), detail }
+                StepLine { step, mark: self.caps.retry_glyph(), time: Some(last.time(at)), detail }
             }
             StepFollowUp::Again { charged: false } => return None,
         };
-        Some(line.text(&self.look, self.columns, &self.counter(next)))
+        Some(line.text(&self.caps, self.columns, &self.counter(next)))
     }
 
     fn settled(&mut self, at: Time, step: StepIx, settled: &StepSettlement) {
@@ -311,9 +311,9 @@ impl Screen {
         let (status, reason) = (view.status(), view.reason().unwrap_or_default());
         let word = if status == StepStatus::Skipped { "skipped: " } else { "" };
         let detail = format!("{word}{reason}");
-        let mark = self.look.status_glyph(status);
+        let mark = self.caps.status_glyph(status);
         let line = StepLine { step: view, mark, time: None, detail };
-        let text = line.text(&self.look, self.columns, &self.counter(StepFollowUp::Done(status)));
+        let text = line.text(&self.caps, self.columns, &self.counter(StepFollowUp::Done(status)));
         self.announce(at, text);
     }
 
@@ -341,16 +341,16 @@ impl Screen {
             _ if alone || self.open_group.owner() == Some(log) => String::new(),
             OutputMode::Stream => {
                 let width = self.columns.name.min(PREFIX_MAX);
-                let name = fit(&self.look, self.summary.plan().name(log.step), width);
-                let name = self.look.paint(ColorRole::Name(log.step.0), &pad(&name, width));
-                format!("{name} {} ", self.look.paint(ColorRole::Quiet, self.look.name_separator()))
+                let name = fit(&self.caps, self.summary.plan().name(log.step), width);
+                let name = self.caps.paint(ColorRole::Name(log.step.0), &pad(&name, width));
+                format!("{name} {} ", self.caps.paint(ColorRole::Quiet, self.caps.name_separator()))
             }
             OutputMode::Group | OutputMode::Failures | OutputMode::None => "    ".to_owned(),
         }
     }
 
     fn put_message(&mut self, at: Time, ink: ColorRole, text: &str) {
-        let text = self.look.paint(ink, text);
+        let text = self.caps.paint(ink, text);
         self.announce(at, text);
     }
 
@@ -374,7 +374,7 @@ impl Screen {
 
     /// The progress of the run, before each line of a log without a block.
     fn counter(&self, next: StepFollowUp) -> String {
-        if self.look.display == DisplayKind::Live || self.summary.plan().step_count() == 1 {
+        if self.caps.display == DisplayKind::Live || self.summary.plan().step_count() == 1 {
             return String::new();
         }
         let tally = self.summary.status_counts();
@@ -384,7 +384,7 @@ impl Screen {
             StepFollowUp::Done(_) => format!("{}/{total}", tally.ended()),
             StepFollowUp::Retry { .. } | StepFollowUp::Again { .. } => String::new(),
         };
-        self.look.paint(ColorRole::Quiet, &format!("{text:>width$}  "))
+        self.caps.paint(ColorRole::Quiet, &format!("{text:>width$}  "))
     }
 
     /// Adds the worker, if the run has had several.

@@ -25,10 +25,10 @@ pub(super) const TIME_WIDTH: usize = 7;
 const NAMES_MEASURED: u32 = 4096;
 
 impl StepColumns {
-    pub(super) fn of(look: &TerminalCaps, plan: &Plan) -> Self {
+    pub(super) fn of(caps: &TerminalCaps, plan: &Plan) -> Self {
         let steps = plan.nodes().filter(|node| !plan.is_join(*node)).take(NAMES_MEASURED as usize);
         let widest = steps.map(|step| columns(plan.name(step))).max().unwrap_or(0);
-        Self { name: widest.min(NAME_MAX).min(look.width / 2) }
+        Self { name: widest.min(NAME_MAX).min(caps.width / 2) }
     }
 }
 
@@ -41,14 +41,14 @@ pub(super) struct StepLine<'a> {
 }
 
 impl StepLine<'_> {
-    pub(super) fn text(&self, look: &TerminalCaps, widths: StepColumns, counter: &str) -> String {
-        let name = match look.display {
-            DisplayKind::Live => fit(look, self.step.name(), widths.name),
+    pub(super) fn text(&self, caps: &TerminalCaps, widths: StepColumns, counter: &str) -> String {
+        let name = match caps.display {
+            DisplayKind::Live => fit(caps, self.step.name(), widths.name),
             // A log is searched for full names.
             DisplayKind::Plain | DisplayKind::GitHub => self.step.name().to_owned(),
         };
         let time = self.time.map(span_text).unwrap_or_default();
-        let time = look.paint(ColorRole::Quiet, &pad_left(&time, TIME_WIDTH));
+        let time = caps.paint(ColorRole::Quiet, &pad_left(&time, TIME_WIDTH));
         let mark = &self.mark;
         let head = format!("{counter}{mark} {} {time}", pad(&name, widths.name));
         if self.detail.is_empty() {
@@ -56,10 +56,10 @@ impl StepLine<'_> {
         }
         let detail = sanitize_phrase(&self.detail);
         let line = format!("{head}  {detail}");
-        if look.display != DisplayKind::Live || columns(&line) <= look.width {
+        if caps.display != DisplayKind::Live || columns(&line) <= caps.width {
             return line;
         }
-        format!("{}\n{}", head.trim_end(), flow(look, &format!("    {detail}"), 4))
+        format!("{}\n{}", head.trim_end(), flow(caps, &format!("    {detail}"), 4))
     }
 }
 

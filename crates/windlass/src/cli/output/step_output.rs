@@ -25,8 +25,8 @@ pub(crate) enum OutputMode {
 impl OutputMode {
     /// The default mode. A single step is shown as if it ran by hand. The output of several steps on a terminal is
     /// shown only if one fails; a log for later reading gets all output, step by step.
-    pub(crate) fn default_for(look: &TerminalCaps, at_once: u32) -> Self {
-        match look.display {
+    pub(crate) fn default_for(caps: &TerminalCaps, at_once: u32) -> Self {
+        match caps.display {
             DisplayKind::GitHub => Self::Group,
             _ if at_once <= 1 => Self::Stream,
             DisplayKind::Live => Self::Failures,

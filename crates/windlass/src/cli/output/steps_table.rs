@@ -24,7 +24,7 @@ const NOTABLE_MAX: usize = 15;
 
 /// Every step, or the notable ones of many and the number of others. A run of one step needs no table.
 pub(super) fn steps_table(
-    look: &TerminalCaps,
+    caps: &TerminalCaps,
     summary: &RunSummary,
     now: Time,
     hints: &CommandHints,
@@ -46,14 +46,14 @@ pub(super) fn steps_table(
     ];
     let mut table = TextTable::new(head).cuts("step").leaves_out(&["worker", "wait", "tries"]);
     for row in &shown {
-        table.row(cells(look, row, now));
+        table.row(cells(caps, row, now));
     }
-    let mut lines = table.lines(look);
+    let mut lines = table.lines(caps);
     let left = summary.plan().step_count() as usize - steps;
     if left > 0 {
         let show = hints.show(summary.run()).map(|show| format!(": {show}")).unwrap_or_default();
-        let text = format!("{} {left} more{show}", look.ellipsis());
-        lines.push(look.paint(ColorRole::Quiet, &text));
+        let text = format!("{} {left} more{show}", caps.ellipsis());
+        lines.push(caps.paint(ColorRole::Quiet, &text));
     }
     lines
 }
@@ -125,7 +125,7 @@ fn notable(summary: &RunSummary, now: Time) -> Vec<StepsTableRow<'_>> {
         .collect()
 }
 
-fn cells(look: &TerminalCaps, row: &StepsTableRow<'_>, now: Time) -> Vec<String> {
+fn cells(caps: &TerminalCaps, row: &StepsTableRow<'_>, now: Time) -> Vec<String> {
     let first = &row.steps[0];
     let status = first.status();
     // The glyph marks success: a column of green text would hide the red one.
@@ -137,13 +137,13 @@ fn cells(look: &TerminalCaps, row: &StepsTableRow<'_>, now: Time) -> Vec<String>
     let longest = |spans: &mut dyn Iterator<Item = Span>| spans.max().unwrap_or(Span::ZERO);
     let wait = longest(&mut row.steps.iter().map(|step| step.wait(now)));
     let time = longest(&mut row.steps.iter().map(|step| step.time(now)));
-    let quiet = |text: String| look.paint(ColorRole::Quiet, &text);
+    let quiet = |text: String| caps.paint(ColorRole::Quiet, &text);
     let time = if ran { span_text(time) } else { String::new() };
     let wait = if ran && wait > Span::ZERO { quiet(span_text(wait)) } else { String::new() };
-    let tries = if ran { tries(look, row) } else { String::new() };
+    let tries = if ran { tries(caps, row) } else { String::new() };
     vec![
         row.name.clone(),
-        format!("{} {}", look.status_glyph(status), look.paint(ink, &words(status))),
+        format!("{} {}", caps.status_glyph(status), caps.paint(ink, &words(status))),
         tries,
         wait,
         time,
@@ -152,10 +152,10 @@ fn cells(look: &TerminalCaps, row: &StepsTableRow<'_>, now: Time) -> Vec<String>
 }
 
 /// More than one try is highlighted.
-fn tries(look: &TerminalCaps, row: &StepsTableRow<'_>) -> String {
+fn tries(caps: &TerminalCaps, row: &StepsTableRow<'_>) -> String {
     match row.steps.iter().map(StepSummary::begun_delivery_count).max().unwrap_or(0) {
-        1 => look.paint(ColorRole::Quiet, "1"),
-        more => look.paint(ColorRole::Warn, &more.to_string()),
+        1 => caps.paint(ColorRole::Quiet, "1"),
+        more => caps.paint(ColorRole::Warn, &more.to_string()),
     }
 }
 

@@ -54,12 +54,12 @@ impl TextTable {
     }
 
     /// The lines of the table. Columns that are empty in every row are omitted.
-    pub(crate) fn lines(&self, look: &TerminalCaps) -> Vec<String> {
-        let widths = self.fitted(look.width);
+    pub(crate) fn lines(&self, caps: &TerminalCaps) -> Vec<String> {
+        let widths = self.fitted(caps.width);
         let head: Vec<String> =
-            self.head.iter().map(|(name, _)| look.paint(ColorRole::Quiet, name)).collect();
+            self.head.iter().map(|(name, _)| caps.paint(ColorRole::Quiet, name)).collect();
         let rows = std::iter::once(&head).chain(&self.rows);
-        rows.map(|row| self.line(look, row, &widths)).collect()
+        rows.map(|row| self.line(caps, row, &widths)).collect()
     }
 
     /// The width of each column; zero for an omitted one.
@@ -89,11 +89,11 @@ impl TextTable {
         self.head.iter().enumerate().map(|(at, (head, _))| width(at, head)).collect()
     }
 
-    fn line(&self, look: &TerminalCaps, row: &[String], widths: &[usize]) -> String {
+    fn line(&self, caps: &TerminalCaps, row: &[String], widths: &[usize]) -> String {
         let cells = self.head.iter().zip(widths).zip(row);
         let shown = cells.filter(|((_, width), _)| **width > 0);
         let texts = shown.map(|(((_, align), width), cell)| {
-            let cell = fit(look, cell, *width);
+            let cell = fit(caps, cell, *width);
             match align {
                 ColumnAlign::Left => pad(&cell, *width),
                 ColumnAlign::Right => pad_left(&cell, *width),

@@ -107,13 +107,13 @@ fn signs(variable: &dyn Fn(&str) -> Option<String>) -> GlyphSet {
 mod tests {
     use super::*;
 
-    fn look(terminal: bool, variables: &[(&str, &str)]) -> (DisplayKind, ColorMode, GlyphSet) {
+    fn detected(terminal: bool, variables: &[(&str, &str)]) -> (DisplayKind, ColorMode, GlyphSet) {
         let variable = |name: &str| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let look = TerminalCaps::detect(&variable, terminal, None);
-        (look.display, look.color, look.glyphs)
+        let caps = TerminalCaps::detect(&variable, terminal, None);
+        (caps.display, caps.color, caps.glyphs)
     }
 
     #[test]
@@ -121,19 +121,23 @@ mod tests {
         use ColorMode::{Off, On};
         use DisplayKind::{GitHub, Live, Plain};
         use GlyphSet::{Ascii, Unicode};
-        assert_eq!(look(true, &[]), (Live, On, Unicode));
-        assert_eq!(look(false, &[]), (Plain, Off, Unicode));
-        assert_eq!(look(true, &[("NO_COLOR", "1")]), (Live, Off, Unicode));
-        assert_eq!(look(true, &[("NO_COLOR", "")]), (Live, On, Unicode), "empty is not set");
-        assert_eq!(look(true, &[("TERM", "dumb")]), (Plain, Off, Unicode));
-        assert_eq!(look(true, &[("CI", "true")]), (Plain, On, Unicode));
-        assert_eq!(look(false, &[("CLICOLOR_FORCE", "1")]), (Plain, On, Unicode));
-        assert_eq!(look(false, &[("FORCE_COLOR", "1")]), (Plain, On, Unicode));
+        assert_eq!(detected(true, &[]), (Live, On, Unicode));
+        assert_eq!(detected(false, &[]), (Plain, Off, Unicode));
+        assert_eq!(detected(true, &[("NO_COLOR", "1")]), (Live, Off, Unicode));
+        assert_eq!(detected(true, &[("NO_COLOR", "")]), (Live, On, Unicode), "empty is not set");
+        assert_eq!(detected(true, &[("TERM", "dumb")]), (Plain, Off, Unicode));
+        assert_eq!(detected(true, &[("CI", "true")]), (Plain, On, Unicode));
+        assert_eq!(detected(false, &[("CLICOLOR_FORCE", "1")]), (Plain, On, Unicode));
+        assert_eq!(detected(false, &[("FORCE_COLOR", "1")]), (Plain, On, Unicode));
         let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
-        assert_eq!(look(false, &both), (Plain, Off, Unicode), "refusing colors takes precedence");
-        assert_eq!(look(false, &[("GITHUB_ACTIONS", "true")]), (GitHub, On, Unicode));
-        assert_eq!(look(true, &[("LANG", "C")]), (Live, On, Ascii));
-        assert_eq!(look(true, &[("LC_ALL", "de_DE.ISO-8859-1")]), (Live, On, Ascii));
-        assert_eq!(look(true, &[("LANG", "C.UTF-8")]), (Live, On, Unicode));
+        assert_eq!(
+            detected(false, &both),
+            (Plain, Off, Unicode),
+            "refusing colors takes precedence"
+        );
+        assert_eq!(detected(false, &[("GITHUB_ACTIONS", "true")]), (GitHub, On, Unicode));
+        assert_eq!(detected(true, &[("LANG", "C")]), (Live, On, Ascii));
+        assert_eq!(detected(true, &[("LC_ALL", "de_DE.ISO-8859-1")]), (Live, On, Ascii));
+        assert_eq!(detected(true, &[("LANG", "C.UTF-8")]), (Live, On, Unicode));
     }
 }

@@ -14,11 +14,11 @@ pub(crate) fn columns(text: &str) -> usize {
 }
 
 /// The text in at most this many columns, with an ellipsis where it was cut.
-pub(crate) fn fit(look: &TerminalCaps, text: &str, max: usize) -> String {
+pub(crate) fn fit(caps: &TerminalCaps, text: &str, max: usize) -> String {
     if columns(text) <= max {
         return text.to_owned();
     }
-    let sign = look.ellipsis();
+    let sign = caps.ellipsis();
     let room = max.saturating_sub(columns(sign));
     let (mut cut, mut taken) = (String::new(), 0);
     for (piece, width) in pieces(text) {
@@ -39,13 +39,13 @@ pub(crate) fn fit(look: &TerminalCaps, text: &str, max: usize) -> String {
 
 /// Wraps the text for a terminal, indenting all lines but the first. Words stay whole. Log lines are not wrapped, so
 /// that they can be searched.
-pub(crate) fn flow(look: &TerminalCaps, text: &str, indent: usize) -> String {
-    if look.display != DisplayKind::Live || columns(text) <= look.width {
+pub(crate) fn flow(caps: &TerminalCaps, text: &str, indent: usize) -> String {
+    if caps.display != DisplayKind::Live || columns(text) <= caps.width {
         return text.to_owned();
     }
     let (mut lines, mut line, mut used) = (String::new(), String::new(), 0);
     for word in text.split_inclusive(' ') {
-        if used > indent && used + columns(word.trim_end()) > look.width {
+        if used > indent && used + columns(word.trim_end()) > caps.width {
             lines.push_str(line.trim_end());
             lines.push('\n');
             (line, used) = (" ".repeat(indent), indent);

@@ -42,7 +42,7 @@ pub(super) fn written(
     let mut map = DocumentEntries::default();
     map.some("about", step.about.as_ref().map(OrderedDocument::text));
     map.some("needs", some_list(step.needs.iter().map(need)));
-    map.some("if", step.condition.as_ref().map(|asked| condition(known, asked)));
+    map.some("if", step.condition.as_ref().map(|when| condition(known, when)));
     map.some("matrix", step.matrix.as_ref().map(|of| matrix(known, of)));
     map.some("lock", some_list(step.locks.iter().map(|lock| lock_use(known, lock))));
     map.some("pin", (step.pin == PinTarget::Leader).then(|| OrderedDocument::text("leader")));
@@ -141,14 +141,14 @@ fn need(need: &NeedRef) -> OrderedDocument {
 
 /// The status first, if it is not the default, then the value condition. A condition of params alone is shown
 /// unchanged.
-fn condition(known: &ResolvedParams, asked: &SpannedCondition) -> OrderedDocument {
-    let status = match asked.condition.status {
+fn condition(known: &ResolvedParams, condition: &SpannedCondition) -> OrderedDocument {
+    let status = match condition.condition.status {
         StatusCondition::Success => None,
         StatusCondition::Failure => Some("failure()"),
         StatusCondition::Always => Some("always()"),
     };
-    let later = asked.reads.iter().any(|read| read.path[0] == "steps");
-    let value = asked
+    let later = condition.reads.iter().any(|read| read.path[0] == "steps");
+    let value = condition
         .condition
         .value
         .as_ref()

@@ -47,7 +47,7 @@ fn group(plan: &Plan, group: &CellGroup<'_>) -> Value {
     let cells: Vec<&str> = group.cells.iter().map(|cell| plan.name(*cell)).collect();
     let (skipped, reason) = match &group.skipped {
         None => (None, None),
-        Some(PredictedSkip::FalseCondition(asked)) => (Some("if"), Some(asked)),
+        Some(PredictedSkip::FalseCondition(condition)) => (Some("if"), Some(condition)),
         Some(PredictedSkip::UnmetRequirement(why)) => (Some("requirement"), Some(why)),
     };
     let mut value = spec(plan, group.spec);

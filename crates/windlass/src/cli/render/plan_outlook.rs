@@ -136,8 +136,8 @@ fn groups<'a>(plan: &'a Plan, step: &ExpandedStep, labels: &Labels) -> Vec<CellG
 }
 
 fn skip(spec: &StepSpec, labels: &Labels) -> Option<PredictedSkip> {
-    if let ValueCondition::Fails(asked) = &spec.when {
-        return Some(PredictedSkip::FalseCondition(asked.to_string()));
+    if let ValueCondition::Fails(condition) = &spec.when {
+        return Some(PredictedSkip::FalseCondition(condition.to_string()));
     }
     let (scope, relation) = (WorkerScope::AllRuns, OwnerRelation::IsOwner);
     let here = WorkerFacts { labels, name: LOCAL, leads: true, scope, relation };

@@ -11,11 +11,11 @@ const NAME_WIDTH: usize = 24;
 pub(super) const DOT: &str = " · ";
 
 /// The whole page.
-pub(crate) fn plan_text(outlook: &PlanOutlook<'_>, look: &TerminalCaps) -> String {
+pub(crate) fn plan_text(outlook: &PlanOutlook<'_>, caps: &TerminalCaps) -> String {
     let names = outlook.steps.iter().map(|step| columns(&step.step.name));
     let name = names.filter(|width| *width <= NAME_WIDTH).max().unwrap_or(NAME_WIDTH);
-    let layout = PlanTextLayout { look, wave: outlook.waves.to_string().len(), name };
-    let mut lines = heading(outlook, look);
+    let layout = PlanTextLayout { caps, wave: outlook.waves.to_string().len(), name };
+    let mut lines = heading(outlook, caps);
     let mut wave = 0;
     for step in &outlook.steps {
         lines.extend(layout.step(outlook, step, step.wave != wave));
@@ -25,19 +25,19 @@ pub(crate) fn plan_text(outlook: &PlanOutlook<'_>, look: &TerminalCaps) -> Strin
     lines.join("\n")
 }
 
-fn heading(outlook: &PlanOutlook<'_>, look: &TerminalCaps) -> Vec<String> {
+fn heading(outlook: &PlanOutlook<'_>, caps: &TerminalCaps) -> Vec<String> {
     let expanded = outlook.expanded;
     let (steps, size) = (outlook.steps.len(), outlook.size());
     let cells = count(size, "with cells", "with cells");
     let cells = if size > steps { format!(" ({cells})") } else { String::new() };
     let waves = count(outlook.waves, "wave", "waves");
-    let name = look.paint(ColorRole::Strong, expanded.plan.pipeline());
+    let name = caps.paint(ColorRole::Strong, expanded.plan.pipeline());
     let mut lines = vec![format!("{name}: {}{cells} in {waves}", count(steps, "step", "steps"))];
     let params = expanded.params.iter().map(|(name, value)| format!("{name} = {value}"));
     let timeout = expanded.timeout.map(|span| format!("run timeout {span}"));
     let facts: Vec<String> = params.chain(timeout).collect();
     if !facts.is_empty() {
-        lines.push(look.paint(ColorRole::Quiet, &facts.join(DOT)));
+        lines.push(caps.paint(ColorRole::Quiet, &facts.join(DOT)));
     }
     lines.push(String::new());
     lines
@@ -50,14 +50,14 @@ fn endings(outlook: &PlanOutlook<'_>, layout: &PlanTextLayout<'_>) -> Vec<String
         let label = format!("Longest chain, {}: ", count(path.len(), "step", "steps"));
         let indent = " ".repeat(2);
         let parts: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
-        let wrapped = wrap(&shortened(parts), " → ", layout.look.width.saturating_sub(2));
+        let wrapped = wrap(&shortened(parts), " → ", layout.caps.width.saturating_sub(2));
         lines.push(label.trim_end().to_owned());
         lines.extend(wrapped.into_iter().map(|line| format!("{indent}{line}")));
     }
     let skipped: Vec<String> = outlook.steps.iter().filter_map(skipped_name).collect();
     if !skipped.is_empty() {
-        lines.push(layout.look.paint(ColorRole::Warn, "Would be skipped:"));
-        let wrapped = wrap(&shortened(skipped), ", ", layout.look.width.saturating_sub(2));
+        lines.push(layout.caps.paint(ColorRole::Warn, "Would be skipped:"));
+        let wrapped = wrap(&shortened(skipped), ", ", layout.caps.width.saturating_sub(2));
         lines.extend(wrapped.into_iter().map(|line| format!("  {line}")));
     }
     while lines.last().is_some_and(String::is_empty) {
@@ -88,7 +88,7 @@ fn skipped_name(step: &StepOutlook<'_>) -> Option<String> {
 }
 
 struct PlanTextLayout<'a> {
-    look: &'a TerminalCaps,
+    caps: &'a TerminalCaps,
     wave: usize,
     name: usize,
 }
@@ -97,20 +97,20 @@ impl PlanTextLayout<'_> {
     fn step(&self, outlook: &PlanOutlook<'_>, step: &StepOutlook<'_>, first: bool) -> Vec<String> {
         let number = if first { step.wave.to_string() } else { String::new() };
         let number =
-            self.look.paint(ColorRole::Quiet, &format!("{number:>width$}", width = self.wave));
+            self.caps.paint(ColorRole::Quiet, &format!("{number:>width$}", width = self.wave));
         let name = &step.step.name;
         let padding = " ".repeat(self.name.saturating_sub(columns(name)));
         let margin = self.wave + self.name + 4;
-        let room = self.look.width.saturating_sub(margin).max(20);
+        let room = self.caps.width.saturating_sub(margin).max(20);
         let mut texts = wrap(&step_facts(&outlook.expanded.plan, step), DOT, room);
         for text in skipped(step).into_iter().chain(unavailable(step)) {
             let lines = wrap(&words(&text), " ", room);
-            texts.extend(lines.iter().map(|line| self.look.paint(ColorRole::Warn, line)));
+            texts.extend(lines.iter().map(|line| self.caps.paint(ColorRole::Warn, line)));
         }
         if let Some(about) = &step.step.about {
-            texts.insert(0, self.look.paint(ColorRole::Quiet, about));
+            texts.insert(0, self.caps.paint(ColorRole::Quiet, about));
         }
-        let head = format!("{number}  {}{padding}", self.look.paint(ColorRole::Strong, name));
+        let head = format!("{number}  {}{padding}", self.caps.paint(ColorRole::Strong, name));
         let mut lines = Vec::new();
         let mut texts = texts.into_iter();
         if columns(name) > self.name {
@@ -132,7 +132,7 @@ fn skipped(step: &StepOutlook<'_>) -> Vec<String> {
         let all = cells == size;
         let which = if all { String::new() } else { format!("{cells} of {size} cells: ") };
         match reason {
-            PredictedSkip::FalseCondition(asked) => format!("skipped: {which}if {asked}"),
+            PredictedSkip::FalseCondition(condition) => format!("skipped: {which}if {condition}"),
             PredictedSkip::UnmetRequirement(why) => {
                 format!("skipped here: {which}this machine {why}")
             }

@@ -17,18 +17,18 @@ pub(crate) struct ProblemReport {
 
 impl ProblemReport {
     /// Every problem with its source lines, then their number.
-    pub(crate) fn text(&self, look: &TerminalCaps) -> String {
-        let draw = |problem| render_problem(problem, &self.source, style(look));
+    pub(crate) fn text(&self, caps: &TerminalCaps) -> String {
+        let draw = |problem| render_problem(problem, &self.source, style(caps));
         let pages: Vec<String> = self.problems.iter().map(draw).collect();
-        format!("{}\n{}", pages.join("\n"), self.summary(look))
+        format!("{}\n{}", pages.join("\n"), self.summary(caps))
     }
 
-    fn summary(&self, look: &TerminalCaps) -> String {
+    fn summary(&self, caps: &TerminalCaps) -> String {
         let of = |severity| self.problems.iter().filter(|p| p.severity == severity).count();
         let (errors, notes) = (of(ProblemSeverity::Error), of(ProblemSeverity::Note));
         let mut counts = Vec::new();
         if errors > 0 {
-            counts.push(look.paint(ColorRole::Bad, &count(errors, "error", "errors")));
+            counts.push(caps.paint(ColorRole::Bad, &count(errors, "error", "errors")));
         }
         if notes > 0 {
             counts.push(count(notes, "note", "notes"));
@@ -46,8 +46,8 @@ impl ProblemReport {
     }
 }
 
-const fn style(look: &TerminalCaps) -> ProblemStyle {
-    match look.color {
+const fn style(caps: &TerminalCaps) -> ProblemStyle {
+    match caps.color {
         ColorMode::On => ProblemStyle::Colour,
         ColorMode::Off => ProblemStyle::Plain,
     }

@@ -32,8 +32,8 @@ impl BlockingRunSource {
     }
 
     /// Waits for an answer.
-    pub(crate) fn wait<T>(&self, asked: RunSourceFuture<'_, T>) -> Result<T, CliError> {
-        self.runtime.block_on(asked)
+    pub(crate) fn wait<T>(&self, answer: RunSourceFuture<'_, T>) -> Result<T, CliError> {
+        self.runtime.block_on(answer)
     }
 
     /// Finds the run that the text refers to.

@@ -45,13 +45,13 @@ impl ClusterClient {
     }
 
     /// The address of the first.
-    pub(crate) fn place(&self) -> &ControllerAddress {
+    pub(crate) fn address(&self) -> &ControllerAddress {
         self.given.first()
     }
 
     /// Reads JSON.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
-        let answered = self.call(HttpRequest::get(self.place(), path), Duration::ZERO).await?;
+        let answered = self.call(HttpRequest::get(self.address(), path), Duration::ZERO).await?;
         self.read(&answered)
     }
 
@@ -61,7 +61,7 @@ impl ClusterClient {
         path: &str,
         body: &(impl Serialize + Sync),
     ) -> Result<HttpResponse, CliError> {
-        self.call(HttpRequest::post(self.place(), path, body), Duration::ZERO).await
+        self.call(HttpRequest::post(self.address(), path, body), Duration::ZERO).await
     }
 
     /// Sends a request to the leader; its answer may wait this long for an event.
@@ -73,17 +73,17 @@ impl ClusterClient {
         let (within, began) = (wait + WITHIN, Instant::now());
         let mut search = LeaderSearch::begin(self.given.all(), self.leader().clone());
         loop {
-            let place = search.place().clone();
+            let address = search.address().clone();
             let missed = match self
                 .client
-                .call(HttpRequest { place: &place, ..ask.clone() }, within)
+                .call(HttpRequest { address: &address, ..ask.clone() }, within)
                 .await
             {
                 Err(
                     error @ (HttpCallError::Unreachable { .. } | HttpCallError::NotLeader { .. }),
                 ) => error,
                 answered => {
-                    *self.leader() = place;
+                    *self.leader() = address;
                     return Ok(answered?);
                 }
             };
@@ -130,12 +130,14 @@ impl From<HttpCallError> for CliError {
             HttpCallError::Unreachable { .. } => Self::unreachable(error.to_string()).hint(
                 "is `windlass serve` running there? `windlass context` shows the saved address",
             ),
-            HttpCallError::NotLeader { place, leader: Some(leader) } if !leader.is_empty() => {
-                Self::unreachable(format!("{place} does not lead; {leader} does"))
+            HttpCallError::NotLeader { address: at, leader: Some(leader) }
+                if !leader.is_empty() =>
+            {
+                Self::unreachable(format!("{at} does not lead; {leader} does"))
                     .hint(format!("send the command there: --to {leader}"))
             }
-            HttpCallError::NotLeader { place, .. } => {
-                Self::unreachable(format!("{place} does not lead now: try again in a moment"))
+            HttpCallError::NotLeader { address: at, .. } => {
+                Self::unreachable(format!("{at} does not lead now: try again in a moment"))
             }
             HttpCallError::Refused(problem) => refusal_error(&problem),
         }

@@ -72,8 +72,8 @@ impl LeaderAccess {
         };
         let brief =
             if is_led(&state) { None } else { Some(TemporaryLeader::lead(&store, &state).await?) };
-        let (client, place) = leader_client(&state);
-        let controller = ClusterClient::new(place.into(), client, String::new());
+        let (client, address) = leader_client(&state);
+        let controller = ClusterClient::new(address.into(), client, String::new());
         let leader_access = Self { controller, temporary_leader: brief };
         if leader_access.temporary_leader.is_none() {
             leader_access.refuse_another(&store, &state).await?;

@@ -42,12 +42,12 @@ pub(super) struct LeaderSearch<'a> {
 impl<'a> LeaderSearch<'a> {
     /// Starts at the last known leader.
     pub(super) fn begin(given: &'a [ControllerAddress], last: ControllerAddress) -> Self {
-        let next = given.iter().position(|place| *place == last).map_or(0, |at| at + 1);
+        let next = given.iter().position(|address| *address == last).map_or(0, |at| at + 1);
         Self { given, now: last, next, asked: 0, answered: false, elsewhere: 0 }
     }
 
     /// The current address.
-    pub(super) const fn place(&self) -> &ControllerAddress {
+    pub(super) const fn address(&self) -> &ControllerAddress {
         &self.now
     }
 
@@ -101,7 +101,7 @@ mod tests {
         let mut search = LeaderSearch::begin(&given, given[0].clone());
         let mut asked = Vec::new();
         while asked.len() < most {
-            let place = search.place().host().to_owned();
+            let place = search.address().host().to_owned();
             asked.push(place.clone());
             if search.advance(answer(&place), Duration::ZERO).is_none() {
                 break;
@@ -136,7 +136,7 @@ mod tests {
         let given = places(&["a", "b"]);
         let mut search = LeaderSearch::begin(&given, given[0].clone());
         let hung = search.advance(LeaderSearchMiss::Unreachable, PATIENCE * 2);
-        assert_eq!((hung, search.place()), (Some(Duration::ZERO), &given[1]));
+        assert_eq!((hung, search.address()), (Some(Duration::ZERO), &given[1]));
         assert_eq!(search.advance(LeaderSearchMiss::Unreachable, PATIENCE * 4), None);
     }
 

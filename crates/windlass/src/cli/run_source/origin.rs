@@ -93,8 +93,8 @@ impl ControllerArgs {
         if !is_of_cluster(&folder) || !is_led(&folder) {
             return None;
         }
-        let (client, place) = leader_client(&folder);
-        Some(ClusterClient::new(place.into(), client, self.flags()))
+        let (client, address) = leader_client(&folder);
+        Some(ClusterClient::new(address.into(), client, self.flags()))
     }
 
     /// The named controller, if any.

@@ -90,7 +90,7 @@ impl RemoteRunSource {
         let (after, ms) = (after.0, wait.as_millis());
         let path = format!("/runs/{run}/events?after={after}&wait_ms={ms}&limit={most}");
         let headers = [("accept", EVENTS_TYPE)];
-        let ask = HttpRequest::get(self.controller.place(), &path).with(&headers);
+        let ask = HttpRequest::get(self.controller.address(), &path).with(&headers);
         let answered = self.controller.call(ask, wait).await?;
         let page = EventsPage::decode(&answered.body);
         let read = page.and_then(|page| Ok((page.unpack()?, page)));
@@ -142,7 +142,7 @@ impl RemoteRunSource {
         let LogId { run, step, attempt, delivery, stream: _ } = log;
         let (step, ms) = (step.0, wait.as_millis());
         let path = format!("/runs/{run}/logs/{step}/{attempt}/{delivery}?from={from}&wait_ms={ms}");
-        let ask = HttpRequest::get(self.controller.place(), &path);
+        let ask = HttpRequest::get(self.controller.address(), &path);
         let answered = self.controller.call(ask, wait).await?;
         let bytes = answered.body.to_vec();
         let size = answered.headers.get(LOG_SIZE_HEADER).and_then(|size| size.to_str().ok());

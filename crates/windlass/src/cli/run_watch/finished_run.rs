@@ -20,7 +20,7 @@ pub(super) struct FinishedRunReport<'a> {
     /// The summary of the run.
     pub(super) summary: &'a RunSummary,
     /// The terminal capabilities of stderr.
-    pub(super) look: TerminalCaps,
+    pub(super) caps: TerminalCaps,
     /// The steps that were named.
     pub(super) named: &'a [String],
     /// Commands about the run.
@@ -36,12 +36,12 @@ pub(super) struct FinishedRunReport<'a> {
 impl FinishedRunReport<'_> {
     /// Prints the report and returns the exit code.
     pub(super) fn tell(&self, logs: &mut dyn LogTailReader) -> u8 {
-        let Self { summary, look, .. } = self;
+        let Self { summary, caps, .. } = self;
         let now = system_now();
-        for line in ending(look, summary, now, logs, self.hints) {
+        for line in ending(caps, summary, now, logs, self.hints) {
             output::print_message(&line);
         }
-        if look.display == DisplayKind::GitHub {
+        if caps.display == DisplayKind::GitHub {
             for line in annotations(summary, now, logs) {
                 output::print_message(&line);
             }
@@ -56,7 +56,7 @@ impl FinishedRunReport<'_> {
         let code = exit_code(summary, self.named, self.interrupted);
         if code == exit::UNMET_REQUIREMENT && summary.status() == RunStatus::Succeeded {
             let what = "a step that was named was skipped: no worker here can run it";
-            output::print_message(&format!("{} {what}", look.paint(ColorRole::Bad, "error:")));
+            output::print_message(&format!("{} {what}", caps.paint(ColorRole::Bad, "error:")));
         }
         code
     }
@@ -70,7 +70,7 @@ impl FinishedRunReport<'_> {
     }
 
     fn warn(&self, what: &str) {
-        output::print_message(&format!("{} {what}", self.look.paint(ColorRole::Warn, "warning:")));
+        output::print_message(&format!("{} {what}", self.caps.paint(ColorRole::Warn, "warning:")));
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct RemoteWatch {
     /// Its known state.
     pub(crate) known: KnownRun,
     /// The terminal capabilities.
-    pub(crate) look: TerminalCaps,
+    pub(crate) caps: TerminalCaps,
     /// The contents of standard output.
     pub(crate) output: WatchOutput,
     /// The steps that were named.
@@ -50,7 +50,7 @@ enum RemoteRunWakeup {
 impl RemoteWatch {
     /// Shows the run and its result. Returns the run's exit code, or that of a user who stopped watching.
     pub(crate) async fn watch(self) -> Result<u8, CliError> {
-        let Self { source, known: KnownRun { summary, position, .. }, look, output, named } = self;
+        let Self { source, known: KnownRun { summary, position, .. }, caps, output, named } = self;
         let mut interrupts = InterruptListener::listen().map_err(|error| {
             CliError::unreachable(format!("cannot listen for signals: {error}"))
         })?;
@@ -60,8 +60,8 @@ impl RemoteWatch {
         let run = RemoteRun { source, feed, log_followers };
         // The number of concurrent steps depends on workers that come and go.
         let slots = summary.plan().step_count();
-        let mode = OutputMode::default_for(&look, slots);
-        let options = ScreenOptions { look, mode, slots, ctrl_c_ends: false };
+        let mode = OutputMode::default_for(&caps, slots);
+        let options = ScreenOptions { caps, mode, slots, ctrl_c_ends: false };
         let began = summary.held().next().is_some() || summary.status_counts().ended() > 0;
         let under_way = began && !summary.status().is_terminal();
         let mut watch = RunWatch::new(run, summary, output, options);

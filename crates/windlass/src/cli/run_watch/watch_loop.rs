@@ -65,7 +65,7 @@ pub(crate) struct RunWatch<R> {
     run: R,
     screen: Screen,
     terminal: Terminal,
-    look: TerminalCaps,
+    caps: TerminalCaps,
     mode: OutputMode,
     output: WatchOutput,
     /// The number of ended steps, and whether all had ended, when the run was last printed.
@@ -87,11 +87,11 @@ impl<R: WatchedRun> RunWatch<R> {
         output: WatchOutput,
         options: ScreenOptions,
     ) -> Self {
-        let (look, mode) = (options.look, options.mode);
+        let (caps, mode) = (options.caps, options.mode);
         let mode = if output == WatchOutput::Output { mode } else { OutputMode::None };
         let screen = Screen::new(summary, ScreenOptions { mode, ..options });
-        let terminal = Terminal::new(look.display);
-        Self { run, screen, terminal, look, mode, output, printed: None }
+        let terminal = Terminal::new(caps.display);
+        Self { run, screen, terminal, caps, mode, output, printed: None }
     }
 
     /// The summary of the run so far.
@@ -114,7 +114,7 @@ impl<R: WatchedRun> RunWatch<R> {
         &mut self,
         interrupts: &mut InterruptListener,
     ) -> Result<WatchOutcome, CliError> {
-        if self.look.display == DisplayKind::Live {
+        if self.caps.display == DisplayKind::Live {
             let keys = interrupts.listen_to_keys();
             keys.map_err(|error| CliError::unreachable(format!("cannot read keys: {error}")))?;
         }
@@ -167,7 +167,7 @@ impl<R: WatchedRun> RunWatch<R> {
         let summary = self.summary();
         let report = FinishedRunReport {
             summary,
-            look: self.look,
+            caps: self.caps,
             named,
             hints: self.run.hints(),
             step_summaries: &|| wait_for(self.run.step_summaries(summary)),
@@ -193,7 +193,7 @@ impl<R: WatchedRun> RunWatch<R> {
     }
 
     fn insert_status(&mut self, reasons: &[(StepIx, WhyReport)]) {
-        let lines = live_status(self.screen.look(), self.summary(), system_now(), reasons);
+        let lines = live_status(self.screen.caps(), self.summary(), system_now(), reasons);
         self.screen.insert(&lines.join("\n"));
     }
 

@@ -45,10 +45,10 @@ impl ShapeNotes {
     }
 
     /// Visits a place inside the current one.
-    pub(super) fn at<R>(&mut self, place: &str, look: impl FnOnce(&mut Self) -> R) -> R {
+    pub(super) fn at<R>(&mut self, place: &str, trace: impl FnOnce(&mut Self) -> R) -> R {
         let length = self.place.len();
         self.place.push_str(place);
-        let looked = look(self);
+        let looked = trace(self);
         self.place.truncate(length);
         looked
     }
@@ -57,11 +57,11 @@ impl ShapeNotes {
     pub(super) fn within<R>(
         &mut self,
         identity: TypeIdentity,
-        look: impl FnOnce(&mut Self) -> R,
+        trace: impl FnOnce(&mut Self) -> R,
     ) -> R {
         let outer = std::mem::replace(&mut self.place, identity.0.to_owned());
         self.open.push(identity);
-        let looked = look(self);
+        let looked = trace(self);
         self.open.pop();
         self.place = outer;
         looked

@@ -129,10 +129,10 @@ impl TracedVariant<'_> {
     fn inside<R>(
         self,
         (before, after): (&str, &str),
-        look: impl FnOnce(&mut ShapeNotes, &mut String) -> Result<R, TraceRefused>,
+        trace: impl FnOnce(&mut ShapeNotes, &mut String) -> Result<R, TraceRefused>,
     ) -> Result<R, TraceRefused> {
         let mut shape = String::new();
-        let read = self.notes.at(&format!("::{}", self.name), |notes| look(notes, &mut shape));
+        let read = self.notes.at(&format!("::{}", self.name), |notes| trace(notes, &mut shape));
         self.notes.saw(self.of, self.name, format!("{before}{shape}{after}"), read.is_ok());
         read
     }

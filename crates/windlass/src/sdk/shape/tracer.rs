@@ -50,10 +50,10 @@ impl ShapeTracer<'_> {
     fn inside<R>(
         self,
         (before, after): (&str, &str),
-        look: impl FnOnce(&mut ShapeNotes, &mut String) -> R,
+        trace: impl FnOnce(&mut ShapeNotes, &mut String) -> R,
     ) -> R {
         let mut inner = String::new();
-        let looked = look(self.notes, &mut inner);
+        let looked = trace(self.notes, &mut inner);
         *self.shape = format!("{before}{inner}{after}");
         looked
     }
@@ -62,14 +62,14 @@ impl ShapeTracer<'_> {
     fn perhaps<R>(
         self,
         (before, after): (&str, &str),
-        look: impl FnOnce(&mut ShapeNotes, &mut String, bool) -> Result<R, TraceRefused>,
+        trace: impl FnOnce(&mut ShapeNotes, &mut String, bool) -> Result<R, TraceRefused>,
     ) -> Result<R, TraceRefused> {
         let ShapeTracer { notes, shape } = self;
         notes.at(&format!("{before}{after}"), |notes| {
             let known = notes.looped().cloned();
             let may_look = notes.may_look() && known.is_none();
             let looked = ShapeTracer { notes: &mut *notes, shape: &mut *shape }
-                .inside((before, after), |notes, shape| look(notes, shape, may_look));
+                .inside((before, after), |notes, shape| trace(notes, shape, may_look));
             match known {
                 Some(known) => *shape = known,
                 None => notes.close(shape),

@@ -329,8 +329,8 @@ async fn worker_cannot_act_on_the_lease_of_another() {
     assert_eq!(other.tell(&controller, &events, said.clone()).await.refusal(), (409, "stale"));
     for path in ["claim", "heartbeat", "goodbye"] {
         let path = format!("/workers/{}/{path}", own.id);
-        let told = other.tell(&controller, &path, json!({})).await;
-        assert_eq!(told.refusal(), (403, "other_worker"), "{path}");
+        let answer = other.tell(&controller, &path, json!({})).await;
+        assert_eq!(answer.refusal(), (403, "other_worker"), "{path}");
     }
     // A number in the body does not make it another's.
     let exchange = json!({ "worker": own.id.parse::<u64>().expect("a number"), "incarnation": 1, "seq": 1,
@@ -360,9 +360,9 @@ async fn audit_names_the_token_of_every_change() {
     controller.post("/workers/build-7/drain", &json!({})).await;
     controller.post("/workers/build-7/revoke", &json!({})).await;
     revoke(&controller, "k1").await;
-    let told = audit(&controller).await;
+    let lines = audit(&controller).await;
     assert_eq!(
-        told,
+        lines,
         [
             "token_file create_token",
             "token_file join",
@@ -415,8 +415,8 @@ async fn secrets_are_shown_once_and_never_stored() {
     for secret in [&token, &worker.secret, &TOKEN.to_owned()] {
         // A part of it is too much already.
         let part = &secret.as_bytes()[3..27];
-        let told = |text: &Vec<u8>| text.windows(part.len()).any(|window| window == part);
-        assert!(!texts.iter().any(told), "a secret was told");
+        let reported = |text: &Vec<u8>| text.windows(part.len()).any(|window| window == part);
+        assert!(!texts.iter().any(reported), "a secret was told");
     }
 }
 

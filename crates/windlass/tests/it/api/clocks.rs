@@ -82,7 +82,7 @@ async fn pauses_between_refusal_logs_do_not_depend_on_the_system_clock() {
     // A day passes for the system, and a moment for others.
     SET_BACK.store(0, Ordering::SeqCst);
     assert_eq!(by(&controller, forged, "GET", "/runs").await.status, 401);
-    let told = lines.lock().expect("no test panics here").clone();
-    assert_eq!(told, ["a request from 127.0.0.1 was refused (401)"]);
+    let texts = lines.lock().expect("no test panics here").clone();
+    assert_eq!(texts, ["a request from 127.0.0.1 was refused (401)"]);
     controller.shut_down().await;
 }

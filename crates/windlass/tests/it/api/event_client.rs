@@ -87,9 +87,9 @@ impl EventStreamClient {
     /// Events until this one has come, which is the last of them.
     pub(crate) async fn until(&mut self, kind: &str) -> Vec<StreamedEvent> {
         let mut all = Vec::new();
-        while let Some(told) = self.next().await {
-            all.push(told);
-            if all.last().is_some_and(|told| told.kind == kind) {
+        while let Some(event) = self.next().await {
+            all.push(event);
+            if all.last().is_some_and(|event| event.kind == kind) {
                 return all;
             }
         }

@@ -6,8 +6,8 @@ use crate::support::in_process_controller::{ControllerSetup, InProcessController
 
 async fn known_by_its_names() -> InProcessController {
     let address = "127.0.0.1:7700".parse().expect("an address");
-    let place = "http://build.example:7700".parse().expect("a place");
-    let hosts = AllowedHosts::listening_on(address).with_host("alias").advertised_as(&place);
+    let at = "http://build.example:7700".parse().expect("a place");
+    let hosts = AllowedHosts::listening_on(address).with_host("alias").advertised_as(&at);
     InProcessController::with(ControllerSetup { hosts: Some(hosts), ..ControllerSetup::default() })
         .await
 }

@@ -64,9 +64,9 @@ async fn rate_limited_client_gets_429_and_others_are_served() {
     let right = statuses(&controller, 30, &right).await;
     assert_eq!(right[..10], [200; 10], "who has the token is not counted with who has not");
     assert!(right[10..].iter().filter(|status| **status == 429).count() >= 15, "{right:?}");
-    let told = controller.get("/runs").await;
-    assert_eq!(told.refusal(), (429, "too_many_requests"));
-    assert!(told.head.contains("retry-after: 1"), "{}", told.head);
+    let answer = controller.get("/runs").await;
+    assert_eq!(answer.refusal(), (429, "too_many_requests"));
+    assert!(answer.head.contains("retry-after: 1"), "{}", answer.head);
     controller.shut_down().await;
 }
 

@@ -342,8 +342,8 @@ async fn lines_reported_by_a_worker_are_in_the_step_log() {
         json!({ "event_type": "output", "payload": "making…\n" }),
         json!({ "event_type": "progress", "payload": { "percent": 50 } }),
     ];
-    for told in told {
-        assert_eq!(worker.tell(&controller, &path, told).await.status, 200);
+    for value in told {
+        assert_eq!(worker.tell(&controller, &path, value).await.status, 200);
     }
     let log = controller.get(&format!("/runs/{id}/logs/0/1/1")).await;
     assert_eq!(String::from_utf8_lossy(&log.body), "making…\nprogress {\"percent\":50}\n");
@@ -493,8 +493,8 @@ async fn a_lease_expires_for_its_worker_before_it_does_for_the_leader() {
     let heard = moment(&controller.get("/workers").await.json[0]["heard"]);
     // A tenth of the TTL and half a second; the clocks of engine and API may differ by milliseconds.
     let sooner = Span::millis(6_400);
-    for told in [&claimed["lease_expires_at"], &beat["lease_expires_at"]] {
-        let told = moment(told);
+    for value in [&claimed["lease_expires_at"], &beat["lease_expires_at"]] {
+        let told = moment(value);
         assert!(told <= heard + Span::secs(60).saturating_sub(sooner), "{told:?} and {heard:?}");
         assert!(told > heard, "{told:?} and {heard:?}");
     }
@@ -536,11 +536,11 @@ async fn worker_that_deregisters_frees_its_locks_at_once() {
     controller.submit("steps: { a: { run: make, lock: press } }").await;
     let held = leaving.claimed(&controller).await;
     let path = format!("/workers/{}/goodbye", leaving.id);
-    let told = leaving.tell(&controller, &path, json!({})).await;
+    let answer = leaving.tell(&controller, &path, json!({})).await;
     assert_eq!(
-        told.json,
+        answer.json,
         json!({ "ended": true, "stop": [], "leases_expire_at": null }),
-        "{told:?}"
+        "{answer:?}"
     );
     let workers = controller.get("/workers").await.json;
     let gone = workers.as_array().expect("a list").iter().find(|it| it["name"] == "build-7");
@@ -560,10 +560,10 @@ async fn a_worker_that_leaves_steps_running_keeps_their_locks_until_they_expire(
     controller.submit("steps: { a: { run: make, lock: press }, b: { run: make } }").await;
     let (held, done) = (leaving.claimed(&controller).await, leaving.claimed(&controller).await);
     let path = format!("/workers/{}/goodbye", leaving.id);
-    let told = leaving.tell(&controller, &path, json!({ "leases": [held.1] })).await;
-    assert_eq!((told.status, &told.json["ended"]), (200, &json!(false)), "{told:?}");
-    assert!(told.json["leases_expire_at"].is_string(), "{told:?}");
-    assert_eq!(told.json["stop"], json!([]), "{told:?}");
+    let answer = leaving.tell(&controller, &path, json!({ "leases": [held.1] })).await;
+    assert_eq!((answer.status, &answer.json["ended"]), (200, &json!(false)), "{answer:?}");
+    assert!(answer.json["leases_expire_at"].is_string(), "{answer:?}");
+    assert_eq!(answer.json["stop"], json!([]), "{answer:?}");
     let taken = other.claimed(&controller).await;
     assert_eq!(step_part(&taken), step_part(&done), "what runs no more is free");
     assert_eq!(other.claim(&controller, "r").await.status, 204, "the lock is not");
@@ -583,7 +583,7 @@ async fn a_worker_that_leaves_learns_which_of_its_steps_to_stop() {
     let other = leaving.claimed(&controller).await;
     assert_eq!(controller.post(&format!("/runs/{cancelled}/cancel"), &json!({})).await.status, 200);
     let path = format!("/workers/{}/goodbye", leaving.id);
-    let told = leaving.tell(&controller, &path, json!({ "leases": [ordered.1, other.1] })).await;
-    assert_eq!(told.json["stop"], json!([ordered.1]), "{told:?}");
+    let answer = leaving.tell(&controller, &path, json!({ "leases": [ordered.1, other.1] })).await;
+    assert_eq!(answer.json["stop"], json!([ordered.1]), "{answer:?}");
     controller.shut_down().await;
 }

@@ -47,7 +47,7 @@ async fn observer_of(controller: &InProcessController) -> (ControllerNode, NodeH
 }
 
 fn position(handle: &NodeHandle) -> Position {
-    handle.views().look(|view| view.position)
+    handle.views().with(|view| view.position)
 }
 
 async fn until_it_has_read_all(handle: &NodeHandle, controller: &InProcessController) {
@@ -56,7 +56,7 @@ async fn until_it_has_read_all(handle: &NodeHandle, controller: &InProcessContro
 
 fn knows(handle: &NodeHandle, run: &str) -> bool {
     let run = RunId::parse(run).expect("an id");
-    handle.views().look(|view| view.engine.run_status(run)).is_some()
+    handle.views().with(|view| view.engine.run_status(run)).is_some()
 }
 
 #[tokio::test]
@@ -122,13 +122,13 @@ async fn replica_lists_a_sealed_run_after_its_leader_is_gone() {
         there.is_some_and(|there| there.json["position"].as_u64() >= Some(upto))
     });
     controller.shut_down().await;
-    let told = get("/runs").expect("the observer answers");
-    assert_eq!(told.status, 200, "{told:?}");
-    let listed = &told.json[0];
+    let answer = get("/runs").expect("the observer answers");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let listed = &answer.json[0];
     assert_eq!(
         (listed["id"].as_str(), listed["status"].as_str()),
         (Some(&*run), Some("cancelled"))
     );
-    let since = told.header("windlass-stale-since");
-    assert!(since.is_some_and(|at| at.ends_with('Z')), "{told:?}");
+    let since = answer.header("windlass-stale-since");
+    assert!(since.is_some_and(|at| at.ends_with('Z')), "{answer:?}");
 }

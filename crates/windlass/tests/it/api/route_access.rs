@@ -48,11 +48,11 @@ impl RouteClient {
     }
 
     /// The refusal of a route that requires a scope; `None` if the client has it.
-    fn verdict(&self, asked: AccessScope) -> Option<(u16, &'static str)> {
+    fn verdict(&self, needed: AccessScope) -> Option<(u16, &'static str)> {
         if !self.refused.is_empty() {
             return Some((401, self.refused));
         }
-        let may = self.scopes.iter().any(|scope| scope.allows(asked));
+        let may = self.scopes.iter().any(|scope| scope.allows(needed));
         (!may).then_some((403, "wrong_scope"))
     }
 }
@@ -89,8 +89,8 @@ async fn ask(
     loop {
         let read = stream.read_buf(&mut bytes).await.unwrap_or(0);
         let answer = HttpAnswer::read(&bytes);
-        let told = answer.status > 0 && answer.status < 400;
-        if read == 0 || told {
+        let accepted = answer.status > 0 && answer.status < 400;
+        if read == 0 || accepted {
             let (status, code) = answer.refusal();
             assert_ne!(status, 0, "{} {path} was answered", route.method);
             assert!(status != 405, "{} {path} is what is served there", route.method);
@@ -173,11 +173,11 @@ async fn secret_of_a_worker_opens_its_routes_and_no_others() {
         }
         if route.needs == RouteAccess::WorkerSecret && route.path.starts_with("/workers/{id}/") {
             let path = route.path.replace("{id}", &other.id);
-            let told = own.tell(&controller, &path, json!({})).await;
+            let answer = own.tell(&controller, &path, json!({})).await;
             // The identity is checked before the body.
             assert!(
-                matches!(told.refusal(), (403, "other_worker") | (400, "bad_request")),
-                "{told:?}"
+                matches!(answer.refusal(), (403, "other_worker") | (400, "bad_request")),
+                "{answer:?}"
             );
         }
     }

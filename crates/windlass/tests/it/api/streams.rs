@@ -49,8 +49,8 @@ async fn positions(controller: &InProcessController, run: &str) -> Vec<u64> {
     }
 }
 
-fn ids(told: &[StreamedEvent]) -> Vec<u64> {
-    told.iter().filter_map(|told| told.id).collect()
+fn ids(events: &[StreamedEvent]) -> Vec<u64> {
+    events.iter().filter_map(|event| event.id).collect()
 }
 
 #[tokio::test]
@@ -66,18 +66,18 @@ async fn run_stream_ends_with_the_run() {
     assert_eq!(first.kind, "run_submitted");
     assert_eq!((&first.data["run"], first.data["pos"].as_u64()), (&json!(run), first.id));
     allowed.add_permits(3);
-    let told = client.until("end").await;
-    let end = told.last().expect("it is the last");
+    let streamed = client.until("end").await;
+    let end = streamed.last().expect("it is the last");
     assert_eq!((end.id, &end.data), (None, &json!({ "run": run, "status": "succeeded" })));
     assert_eq!(client.next().await, None, "nothing comes behind the end");
-    let all: Vec<u64> = first.id.into_iter().chain(ids(&told)).collect();
+    let all: Vec<u64> = first.id.into_iter().chain(ids(&streamed)).collect();
     assert_eq!(all, positions(&controller, &run).await);
-    for told in &told[..told.len() - 1] {
-        assert_eq!(told.data["type"], told.kind);
+    for it in &streamed[..streamed.len() - 1] {
+        assert_eq!(it.data["type"], it.kind);
     }
     // A client that reconnects after the end gets only the end.
     let mut again = EventStreamClient::open(controller.address, &path, client.last).await;
-    assert_eq!(again.next().await.map(|told| told.kind).as_deref(), Some("end"));
+    assert_eq!(again.next().await.map(|it| it.kind).as_deref(), Some("end"));
     assert_eq!(again.next().await, None);
     // A client that connects for the first time gets everything.
     let mut late = EventStreamClient::open(controller.address, &path, None).await;
@@ -98,12 +98,12 @@ async fn client_cut_off_two_hundred_times_receives_each_of_ten_thousand_events_o
             EventStreamClient::open(controller.address, &path, heard.last().copied()).await;
         let until = if cuts < 200 { dice.upto(99) } else { u64::MAX };
         for _ in 0..until {
-            let told = client.next().await.expect("it goes on");
-            allowed.add_permits(usize::from(told.kind == "lease_ended"));
-            if told.kind == "end" {
+            let event = client.next().await.expect("it goes on");
+            allowed.add_permits(usize::from(event.kind == "lease_ended"));
+            if event.kind == "end" {
                 break 'cut;
             }
-            heard.extend(told.id);
+            heard.extend(event.id);
         }
         cuts += 1;
     }
@@ -131,7 +131,7 @@ async fn unfiltered_stream_carries_every_event() {
     let begun = from_now.last.expect("it had an id") - all.len() as u64;
     assert_eq!(ids(&all), (begun + 1..=begun + all.len() as u64).collect::<Vec<_>>(), "no gap");
     let kinds: Vec<String> =
-        of_runs.until("run_ended").await.into_iter().map(|told| told.kind).collect();
+        of_runs.until("run_ended").await.into_iter().map(|event| event.kind).collect();
     assert_eq!(kinds, ["run_submitted", "run_ended"]);
     controller.submit("name: other\nsteps: { a: { run: make, requires: gpu } }").await;
     let other = of_others.next().await.expect("it is of that pipeline");
@@ -144,7 +144,7 @@ async fn unfiltered_stream_carries_every_event() {
     assert_eq!(of_run.until("run_ended").await, all, "it alone");
     let mut beginning = EventStreamClient::open(controller.address, "/events?after=0", None).await;
     assert_eq!(
-        beginning.next().await.map(|told| (told.id, told.kind)),
+        beginning.next().await.map(|event| (event.id, event.kind)),
         Some((Some(1), "led".to_owned()))
     );
     controller.shut_down().await;
@@ -158,19 +158,19 @@ async fn client_without_events_resumes_at_its_position() {
     assert_eq!(client.last, None);
     let run = controller.submit("steps: { a: { run: make } }").await;
     controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;
-    let told = client.next().await.expect("it has ended");
-    assert_eq!(told.kind, "run_ended");
+    let event = client.next().await.expect("it has ended");
+    assert_eq!(event.kind, "run_ended");
     drop(client);
     // Told nothing, cut off, and something happens before it is back.
     let mut client = EventStreamClient::open(controller.address, "/events", None).await;
     let quiet = tokio::time::timeout(Duration::from_millis(100), client.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
     let last = client.last;
-    assert!(last >= told.id, "it was told where it is");
+    assert!(last >= event.id, "it was told where it is");
     drop(client);
     controller.submit("steps: { a: { run: make } }").await;
     let mut client = EventStreamClient::open(controller.address, "/events", last).await;
-    assert_eq!(client.next().await.map(|told| told.kind).as_deref(), Some("run_submitted"));
+    assert_eq!(client.next().await.map(|event| event.kind).as_deref(), Some("run_submitted"));
     controller.shut_down().await;
 }
 
@@ -201,7 +201,7 @@ async fn pages_of_all_events_contain_their_last_position() {
     let page = controller.get("/events?after=0&type=run_submitted").await;
     let list = page.json.as_array().expect("a list").clone();
     assert_eq!((list.len(), &list[0]["run"]), (1, &json!(run)));
-    let head = controller.node.handle().views().look(|view| view.position);
+    let head = controller.node.handle().views().with(|view| view.position);
     assert!(page.head.contains(&format!("windlass-position: {head}")), "{}", page.head);
     assert_eq!(controller.get(&format!("/events?after={head}&wait_ms=50")).await.json, json!([]));
     let waiting = async { controller.get(&format!("/events?after={head}&wait_ms=30000")).await };
@@ -243,7 +243,7 @@ async fn pruned_position_is_refused_with_the_oldest_one() {
     assert_eq!(controller.ask(ask).await.refusal(), (410, "gone"));
     let mut client =
         EventStreamClient::open(controller.address, &format!("/events?after={upto}"), None).await;
-    assert_eq!(client.next().await.and_then(|told| told.id), Some(upto.0 + 1));
+    assert_eq!(client.next().await.and_then(|it| it.id), Some(upto.0 + 1));
     controller.shut_down().await;
 }
 
@@ -263,12 +263,12 @@ async fn stalled_stream_is_closed_and_resumes_by_id() {
     let stream = socket.connect(controller.address).await.expect("it listens");
     let mut client = EventStreamClient::over(stream, "/events?after=0", "").await;
     for id in 1..=10 {
-        assert_eq!(client.next().await.and_then(|told| told.id), Some(id));
+        assert_eq!(client.next().await.and_then(|event| event.id), Some(id));
     }
     until_true(|| client.is_cut_off()).await;
     let mut again = EventStreamClient::open(controller.address, "/events", client.last).await;
     for id in 11..=20_000 {
-        assert_eq!(again.next().await.and_then(|told| told.id), Some(id));
+        assert_eq!(again.next().await.and_then(|event| event.id), Some(id));
     }
     controller.shut_down().await;
 }

@@ -26,12 +26,12 @@ fn set(command: &mut Command) -> String {
     assert!(output.status.success(), "{}", FinishedProgram::from(output).page());
     let lines = String::from_utf8(output.stdout).expect("it prints UTF-8");
     let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
-    let told = rows.filter(|row| row["from"] != "default").map(|row| {
+    let texts = rows.filter(|row| row["from"] != "default").map(|row| {
         let (name, file) = (row["setting"].as_str(), row["place"].as_str());
         let file = file.and_then(|path| path.rsplit('/').next());
         format!("{}={} {}", name.unwrap_or("?"), row["value"], file.unwrap_or("?"))
     });
-    told.collect::<Vec<_>>().join("\n")
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn invalid_settings_are_reported_with_their_source() {
     let wrong = "serve:\n  lease_ttl: 20s\n  listen: here\n  jobs: many\nworkers:\n  slots: 2\n";
     let folder = ProjectFolder::empty().with_file("wrong.yml", wrong);
     let project = folder.path().display().to_string();
-    let told = folder.page("serve --config wrong.yml").replace(&project, "");
-    assert_snapshot!(told, @r#"
+    let text = folder.page("serve --config wrong.yml").replace(&project, "");
+    assert_snapshot!(text, @r#"
     exit code 2
     --- said ---
     error[E041]: unknown setting `lease_ttl` in `serve`
@@ -159,8 +159,8 @@ fn invalid_variable_is_named() {
 
     For more information, try '--help'.
     "#);
-    let asked = folder.command("runs").env("WINDLASS_ULR", "http://a").output();
-    let asked = FinishedProgram::from(asked.expect("the program starts")).page();
+    let ended = folder.command("runs").env("WINDLASS_ULR", "http://a").output();
+    let asked = FinishedProgram::from(ended.expect("the program starts")).page();
     assert_snapshot!(asked, @r#"
     exit code 2
     --- said ---
@@ -180,11 +180,11 @@ fn setting_in_the_file_replaces_a_required_flag_and_can_be_overridden() {
         .with_file("right.yml", "serve: { listen: '203.0.113.1:1', no-exec: true }\n");
     // It gets as far as the door: everything before that was read.
     for flags in ["", "--no-exec", "--no-exec=false"] {
-        let told = folder.page(&format!("serve --config right.yml {flags}"));
-        assert!(told.contains("203.0.113.1:1 is reachable from other machines"), "{told}");
+        let text = folder.page(&format!("serve --config right.yml {flags}"));
+        assert!(text.contains("203.0.113.1:1 is reachable from other machines"), "{text}");
     }
-    let told = folder.page("serve --config right.yml --listen 203.0.113.2:1");
-    assert!(told.contains("203.0.113.2:1 is reachable"), "a flag comes first: {told}");
+    let text = folder.page("serve --config right.yml --listen 203.0.113.2:1");
+    assert!(text.contains("203.0.113.2:1 is reachable"), "a flag comes first: {text}");
     assert!(folder.page("serve --no-exec=maybe").contains("'maybe'"));
 }
 

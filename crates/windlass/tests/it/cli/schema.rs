@@ -47,8 +47,8 @@ fn files_that_the_parser_accepts_match_the_schema() {
         let right = examples(code.page()).get(1).map(|right| (*right).to_owned());
         files.extend(right.map(|right| (format!("{code}.yml"), right)));
     }
-    for (name, told) in validated(validator, &files) {
-        assert_eq!(told, "fits", "{name}:\n{}", files[&name]);
+    for (name, text) in validated(validator, &files) {
+        assert_eq!(text, "fits", "{name}:\n{}", files[&name]);
     }
 }
 
@@ -79,8 +79,8 @@ fn wrong_keys_and_values_do_not_match_the_schema() {
     for code in SEEN_BY_EDITORS {
         files.insert(format!("{code}.yml"), examples(code.page())[0].to_owned());
     }
-    for (name, told) in validated(validator, &files) {
-        assert_ne!(told, "fits", "{name}:\n{}", files[&name]);
+    for (name, expected) in validated(validator, &files) {
+        assert_ne!(expected, "fits", "{name}:\n{}", files[&name]);
     }
     for text in wrong {
         assert!(ProjectFolder::with(text).page("validate").starts_with("exit code 3"), "{text}");
@@ -129,10 +129,10 @@ fn validated(mut command: Command, files: &BTreeMap<String, String>) -> BTreeMap
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("it prints UTF-8");
     let lines = text.lines().filter_map(|line| line.split_once('\t'));
-    let told: BTreeMap<String, String> =
-        lines.map(|(name, told)| (name.to_owned(), told.to_owned())).collect();
-    assert_eq!(told.len(), files.len(), "{text}");
-    told
+    let reported: BTreeMap<String, String> =
+        lines.map(|(name, expected)| (name.to_owned(), expected.to_owned())).collect();
+    assert_eq!(reported.len(), files.len(), "{text}");
+    reported
 }
 
 /// A Python that has the validator.

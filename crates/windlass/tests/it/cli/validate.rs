@@ -17,21 +17,21 @@ fn valid_file_is_summarized() {
 
 #[test]
 fn a_matrix_that_chooses_machines_is_noted() {
-    let told = |matrix: &str| {
+    let expected = |matrix: &str| {
         let text = format!("steps:\n  test: {{ matrix: {matrix}, run: make }}\n");
         ProjectFolder::with(&text).page("validate")
     };
-    assert_snapshot!(told("{ os: [linux], arch: [m68k, sparc], db: [a, b] }"), @r#"
+    assert_snapshot!(expected("{ os: [linux], arch: [m68k, sparc], db: [a, b] }"), @r#"
     windlass.yml is valid: 1 step and 4 matrix cells
     note: axes named `os` and `arch` select the machine, here in test; this machine cannot run 4 of 4 cells: test[linux,m68k,a], test[linux,m68k,b], test[linux,sparc,a] and test[linux,sparc,b]
     "#);
-    assert_snapshot!(told("{ db: [a, b] }"), @"windlass.yml is valid: 1 step and 2 matrix cells");
-    assert_snapshot!(told("{ os: [linux, plan9], route: os }"), @"windlass.yml is valid: 1 step and 2 matrix cells");
-    assert_snapshot!(told("{ arch: [sparc, m68k, mips, sparc64, s390x, riscv32] }"), @r#"
+    assert_snapshot!(expected("{ db: [a, b] }"), @"windlass.yml is valid: 1 step and 2 matrix cells");
+    assert_snapshot!(expected("{ os: [linux, plan9], route: os }"), @"windlass.yml is valid: 1 step and 2 matrix cells");
+    assert_snapshot!(expected("{ arch: [sparc, m68k, mips, sparc64, s390x, riscv32] }"), @r#"
     windlass.yml is valid: 1 step and 6 matrix cells
     note: axes named `os` and `arch` select the machine, here in test; this machine cannot run 6 of 6 cells: test[sparc], test[m68k], test[mips] and 3 more
     "#);
-    assert_snapshot!(told("[sqlite, postgres]"), @r#"
+    assert_snapshot!(expected("[sqlite, postgres]"), @r#"
     windlass.yml is valid: 1 step and 2 matrix cells
     note: a matrix that is a list requires machines with these labels, here in test; this machine cannot run 2 of 2 cells: test[sqlite] and test[postgres]; to use values that are no labels, name the axis: `matrix: { db: [a, b] }`
     "#);

@@ -106,8 +106,8 @@ fn context_stores_the_path_of_the_token_and_not_the_token() {
     let mode = fs::metadata(&file).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let other = LocalCluster::start_in(ProjectFolder::with(ONE), "--jobs 4 --no-token");
-    let asked = project.run(&format!("runs --to {}", other.url));
-    assert_eq!(asked.code, Some(0), "{asked:?}");
+    let ended = project.run(&format!("runs --to {}", other.url));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
     project.file("../config/windlass/context", "{ nonsense");
     let broken = project.run("runs");
     assert_eq!(broken.code, Some(2));

@@ -39,8 +39,8 @@ fn concurrent_runs_execute_the_step_once_and_share_its_outputs() {
     }
     assert_eq!(cluster.project.lines("trace"), runs[..1]);
     let step = &cluster.show(&runs[2])["steps"][0];
-    let told = (step["status"].as_str(), step["origin"]["run"].as_str());
-    assert_eq!(told, (Some("cached"), Some(&*runs[0])));
+    let status_and_origin = (step["status"].as_str(), step["origin"]["run"].as_str());
+    assert_eq!(status_and_origin, (Some("cached"), Some(&*runs[0])));
     let table = cluster.data("keys");
     assert!(table.contains("ship/1") && table.contains("completed"), "{table}");
 }

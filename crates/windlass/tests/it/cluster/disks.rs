@@ -68,19 +68,19 @@ fn step_with_unwritable_output_fails_with_a_reason_on_the_controller() {
     assert_eq!(said.matches(WAITS).count(), 1, "{said}");
     assert!(said.contains("failed: its output could not be kept"), "{said}");
     let show = format!("show {} --to http://127.0.0.1:{}", stuck.run, stuck.cluster.port);
-    let told = stuck.cluster.project.data(&show);
-    assert!(told.contains("the worker had no disk space for its output"), "{told}");
+    let text = stuck.cluster.project.data(&show);
+    assert!(text.contains("the worker had no disk space for its output"), "{text}");
 }
 
 #[test]
 fn step_blocked_by_a_full_disk_can_be_cancelled() {
     let Some(stuck) = stuck("--no-exec", "1h") else { return };
-    let asked = Instant::now();
+    let asked_at = Instant::now();
     let cancel = format!("/runs/{}/cancel", stuck.run);
     assert_eq!(stuck.cluster.post(&cancel, &json!({ "level": "stop" })).0, 200);
     let shown = stuck.cluster.ended(&stuck.run);
     assert_eq!(shown["status"], "cancelled", "{shown}");
-    let took = asked.elapsed();
+    let took = asked_at.elapsed();
     println!("cancel of a step without room for its output → over after {took:?}");
     assert!(took < Duration::from_secs(30), "{took:?}");
     assert!(!is_alive(&stuck.pid()));

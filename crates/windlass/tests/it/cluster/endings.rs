@@ -21,13 +21,13 @@ fn a_cancelled_run_ends_on_every_worker() {
         "name: end\nsteps:\n  s: { matrix: { n: [1, 2, 3, 4] }, run: 'echo $$ >> pids; sleep 100 & setsid sleep 100 & sleep 100' }\n",
     );
     cluster.project.until_lines("pids", 4);
-    let asked = Instant::now();
+    let asked_at = Instant::now();
     let (status, answer) =
         cluster.post(&format!("/runs/{run}/cancel"), &json!({ "level": "stop" }));
     assert_eq!(status, 200, "{answer}");
     until("they are dead", || !cluster.project.lines("pids").iter().any(|pid| is_alive(pid)));
     let run = cluster.ended(&run);
-    let took = asked.elapsed();
+    let took = asked_at.elapsed();
     println!("cancel → remote process groups dead and the run over after {took:?}");
     assert_eq!(run["status"], "cancelled", "{run}");
     assert!(took <= Duration::from_secs(5), "{took:?}");
@@ -59,9 +59,9 @@ fn stopped_worker_finishes_running_steps_and_returns_the_rest_at_once() {
     cluster.project.until_lines("who", 1);
     let _two = cluster.worker("two", "--slots 2");
     one.signal(Signal::TERM);
-    let told = Instant::now();
+    let signalled_at = Instant::now();
     cluster.project.until_lines("who", 3);
-    let took = told.elapsed();
+    let took = signalled_at.elapsed();
     println!("SIGTERM of a worker → what it had not started runs elsewhere after {took:?}");
     assert!(took <= Duration::from_secs(1), "{took:?}");
     cluster.project.file("go", "");
@@ -103,9 +103,12 @@ fn second_signal_makes_the_worker_return_running_steps() {
     one.signal(Signal::TERM);
     one.until_said("stopping");
     one.signal(Signal::TERM);
-    let told = Instant::now();
+    let signalled_at = Instant::now();
     cluster.project.until_lines("who", 2);
-    println!("second SIGTERM of a worker → its step runs elsewhere after {:?}", told.elapsed());
+    println!(
+        "second SIGTERM of a worker → its step runs elsewhere after {:?}",
+        signalled_at.elapsed()
+    );
     assert_eq!(cluster.project.lines("who"), ["one", "two"]);
     assert!(!is_alive(&cluster.project.lines("pids")[0]));
     assert_eq!(one.ended().code, Some(0));
@@ -122,11 +125,11 @@ fn second_signal_ends_the_controller_although_its_guard_is_stopped() {
     cluster.controller.signal(Signal::TERM);
     cluster.controller.until_said("stopping");
     cluster.controller.signal(Signal::TERM);
-    let told = Instant::now();
+    let signalled_at = Instant::now();
     let ended = cluster.controller.ended();
     println!(
         "second SIGTERM of a controller with a stopped guard → over after {:?}",
-        told.elapsed()
+        signalled_at.elapsed()
     );
     kill_process(guard, Signal::KILL)
         .expect("it is stopped, and was not reaped by a controller that has ended");

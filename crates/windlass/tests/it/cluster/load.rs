@@ -90,8 +90,8 @@ impl IdleWorker {
 
     fn post(&self, what: &str, message: &impl serde::Serialize) {
         let path = format!("/workers/{}/{what}", self.secret.worker_id().0);
-        let asked = self.client.post(&self.project, &path, message, Duration::from_mins(1));
-        self.runtime.block_on(asked).expect("it answers");
+        let answer = self.client.post(&self.project, &path, message, Duration::from_mins(1));
+        self.runtime.block_on(answer).expect("it answers");
     }
 
     /// How long exchanges take that are answered at once, at the worst of a hundred.
@@ -110,9 +110,9 @@ impl IdleWorker {
         };
         let mut times: Vec<Duration> = (0..400)
             .map(|_| {
-                let asked = Instant::now();
+                let asked_at = Instant::now();
                 self.post("exchange", &exchange);
-                asked.elapsed()
+                asked_at.elapsed()
             })
             .collect();
         times.sort_unstable();

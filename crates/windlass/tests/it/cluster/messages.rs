@@ -55,13 +55,13 @@ fn log_lines_name_their_step_and_contain_no_secret() {
     assert_eq!(cluster.ended(&run)["status"], "succeeded");
     let ended = format!("run {run} succeeded");
     until("the end was said", || !with(&lines(&cluster.controller), &ended).is_empty());
-    let (told, theirs) = (lines(&cluster.controller), lines(&worker));
-    for line in told.iter().chain(&theirs) {
+    let (texts, theirs) = (lines(&cluster.controller), lines(&worker));
+    for line in texts.iter().chain(&theirs) {
         let time = line["time"].as_str().unwrap_or_default();
         assert!(time.ends_with('Z') && line["level"].is_string(), "{line}");
         assert!(line["step"].is_null() || line["run"] == run, "{line}");
     }
-    for (lines, granted) in [(&told, " → far, attempt"), (&theirs, ": started")] {
+    for (lines, granted) in [(&texts, " → far, attempt"), (&theirs, ": started")] {
         let about = |line: &&Value| line["step"].is_string();
         assert_eq!(with(lines, granted).len(), 4, "three steps, and one of them twice");
         for line in lines.iter().filter(about) {
@@ -72,7 +72,7 @@ fn log_lines_name_their_step_and_contain_no_secret() {
         let odd = lines.iter().filter(|line| line["step"] == r#"cell["q\"\\{x}"]"#);
         assert_eq!(odd.count(), 2, "it began and ended: {lines:#?}");
     }
-    let again = with(&told, "another attempt follows");
+    let again = with(&texts, "another attempt follows");
     assert_eq!((again.len(), &again[0]["step"]), (1, &json!("flaky")));
     assert_eq!((&again[0]["pipeline"], &again[0]["attempt"]), (&json!("story"), &json!(1)));
     assert_eq!(with(&theirs, "failed with exit code 7").len(), 1);
@@ -109,10 +109,10 @@ fn cancelling_user_is_reported() {
     let run = cluster.submit("steps: { a: { run: 'true' } }");
     let (status, answer) = cluster.post(&format!("/runs/{run}/cancel"), &json!({}));
     assert_eq!(status, 200, "{answer}");
-    let told = format!("run {run} was cancelled by local");
-    until("it is told", || !with(&lines(&cluster.controller), &told).is_empty());
+    let text = format!("run {run} was cancelled by local");
+    until("it is told", || !with(&lines(&cluster.controller), &text).is_empty());
     let said = lines(&cluster.controller);
-    let line = with(&said, &told)[0];
+    let line = with(&said, &text)[0];
     assert_eq!(
         (&line["by"], &line["run"], &line["level"]),
         (&json!("local"), &json!(run), &json!("info"))

@@ -68,9 +68,9 @@ fn every_example_ends_the_same_in_one_process_and_over_a_cluster() {
         let name = file.file_name().expect("it has one").to_string_lossy().into_owned();
         println!("{name}");
         let here = project(&text);
-        let told = here.run(&format!("run --json {LABELS}"));
-        let told: Vec<Value> =
-            told.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let ended = here.run(&format!("run --json {LABELS}"));
+        let lines: Vec<Value> =
+            ended.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         let cluster = LocalCluster::start_in(project(&text), &format!("--no-exec {LABELS}"));
         let _workers = ["one", "two"].map(|name| cluster.worker(name, LABELS));
         let run = cluster.ended(&cluster.submit(&text));
@@ -80,7 +80,7 @@ fn every_example_ends_the_same_in_one_process_and_over_a_cluster() {
         assert_eq!(outcomes(&here.show()), outcomes(&run), "{name}");
         // The author is shown if a person requested the change.
         let heard: Vec<Value> = heard.iter().filter(|it| it["type"] != "acted").cloned().collect();
-        assert_eq!(events(&told), events(&heard), "{name}");
+        assert_eq!(events(&lines), events(&heard), "{name}");
         compared += 1;
     }
     assert!(compared >= 8, "{compared} examples");

@@ -98,16 +98,16 @@ fn replica_redirects_writes_to_the_leader() {
     let cluster = LocalCluster::start("--jobs 1");
     let observer = ReplicaProcess::of(&url(cluster.port), "");
     until("it knows who leads", || {
-        let told = observer.ask("POST", "/runs").expect("it answers");
-        told.header("windlass-leader") == Some(&*url(cluster.port))
+        let answer = observer.ask("POST", "/runs").expect("it answers");
+        answer.header("windlass-leader") == Some(&*url(cluster.port))
     });
     for path in ["/runs", "/runs/latest/cancel", "/tokens", "/workers/register"] {
-        let told = observer.ask("POST", path).expect("it answers");
-        assert_eq!((told.status, &told.json["code"]), (503, &"not_leader".into()), "{path}");
-        assert_eq!(told.header("windlass-leader"), Some(&*url(cluster.port)), "{path}");
+        let answer = observer.ask("POST", path).expect("it answers");
+        assert_eq!((answer.status, &answer.json["code"]), (503, &"not_leader".into()), "{path}");
+        assert_eq!(answer.header("windlass-leader"), Some(&*url(cluster.port)), "{path}");
     }
-    let told = observer.get("/readyz?leader");
-    assert_eq!(told.status, 503, "{}", told.text());
+    let answer = observer.get("/readyz?leader");
+    assert_eq!(answer.status, 503, "{}", answer.text());
     let run = cluster.submit("name: n\nsteps: { a: { run: 'true' } }\n");
     cluster.ended(&run);
     assert_eq!(observer.get("/runs/nosuch").status, 404);
@@ -123,8 +123,8 @@ fn replica_reports_an_absent_leader_and_waits_for_it() {
     until("it has read that far", || position(&observer.get("/cluster").json) >= upto);
     cluster.kill();
     until("it knows that it is behind", || observer.get("/readyz").status == 503);
-    let told = observer.get(&format!("/runs/{run}"));
-    assert_eq!(told.status, 200, "what it knows it tells: {}", told.text());
+    let answer = observer.get(&format!("/runs/{run}"));
+    assert_eq!(answer.status, 200, "what it knows it tells: {}", answer.text());
     until("it says how old that is", || lag_of(&observer.get(&format!("/runs/{run}"))) > 1_000);
     until("it says since when it may be out of date", || {
         observer.get("/workers").header("windlass-stale-since").is_some_and(|at| at.ends_with('Z'))

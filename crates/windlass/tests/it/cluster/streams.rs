@@ -162,8 +162,8 @@ fn stream_client_resumes_at_its_position_after_a_controller_restart() {
             }
             cluster.controller.signal(Signal::KILL);
             // What was on its way when it died is heard too.
-            while let Some(told) = client.next().await {
-                heard.extend(told.id);
+            while let Some(event) = client.next().await {
+                heard.extend(event.id);
             }
         });
         cluster.kill();
@@ -172,7 +172,7 @@ fn stream_client_resumes_at_its_position_after_a_controller_restart() {
     runtime.block_on(async {
         let mut client = EventStreamClient::open(at, &path, heard.last().copied()).await;
         let rest = client.until("end").await;
-        heard.extend(rest.iter().filter_map(|told| told.id));
+        heard.extend(rest.iter().filter_map(|event| event.id));
     });
     let all = cluster.get(&format!("{path}?limit=10000"));
     let all: Vec<u64> = all.as_array().expect("a list").iter().filter_map(position).collect();

@@ -41,8 +41,8 @@ impl TokenController {
 
     /// How the worker stands, as its controller's socket tells.
     fn status(&self) -> String {
-        let told = self.project.run(&self.line("workers --json", "admin-token"));
-        let lines = told.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let ended = self.project.run(&self.line("workers --json", "admin-token"));
+        let lines = ended.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let one = lines.into_iter().find(|it| it["name"] == "one");
         one.map_or_else(String::new, |it| it["status"].as_str().unwrap_or_default().to_owned())
     }
@@ -105,10 +105,10 @@ fn worker_outlives_its_join_token_and_not_its_own_revocation() {
     let again = project.run(&format!("worker {join} --name one --token-file admin-token"));
     assert!(again.err.contains("revoked"), "its credential is over, whatever it shows: {again:?}");
     until("its lease has ended", || guarded.status() == "lost");
-    let told = project.data("audit");
+    let text = project.data("audit");
     for line in ["create_token", "join", "submit", "revoke_token", "force_release", "revoke_worker"]
     {
-        assert!(told.contains(line), "{line}: {told}");
+        assert!(text.contains(line), "{line}: {text}");
     }
     let events = project.data(&guarded.line("audit --json", "admin-token"));
     assert!(events.contains(run.trim()), "whose word the run was: {events}");

@@ -16,8 +16,8 @@ async fn callers_wait_at_a_full_queue_and_none_is_lost() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     let asking: Vec<_> = (0..3_000).map(|n| node.submitting(run(n), &plan)).collect();
-    for asked in asking {
-        assert!(matches!(asked.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
+    for answer in asking {
+        assert!(matches!(answer.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     }
     assert_eq!(node.details(), folded(&*journal).await);
 }
@@ -27,8 +27,8 @@ async fn a_batch_does_not_wait_for_a_flood_to_end() {
     let (journal, plan) = (journal(), plan(["build"]));
     let node = start(&journal, "ann").await;
     let asking: Vec<_> = (0..1_000).map(|n| node.submitting(run(n), &plan)).collect();
-    for asked in asking {
-        assert!(asked.await.expect("it runs").is_ok());
+    for answer in asking {
+        assert!(answer.await.expect("it runs").is_ok());
     }
     let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
     let largest = batches.iter().map(|batch| batch.events.len()).max();
@@ -56,8 +56,8 @@ async fn backlog_during_a_hung_append_is_bounded_and_no_worker_times_out() {
     mate.hear(reporting.await.expect("it leads"));
     assert_eq!(node.step_status(run(0), &plan, "build"), Some(StepStatus::Succeeded));
     assert_eq!(node.run_status(run(0)), Some(RunStatus::Succeeded), "its lease was not given up");
-    for asked in asking {
-        assert!(matches!(asked.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
+    for answer in asking {
+        assert!(matches!(answer.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     }
     let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
     let sizes = batches.iter().map(|batch| {

@@ -82,7 +82,7 @@ async fn nothing_is_deleted_for_an_hour_of_leading_after_a_clock_jump() {
     let clock = || Time::from_millis(NOW.load(Ordering::Relaxed)) + Span::hours(2);
     let (node, archive, _keeper) = led_after_a_leap(clock, &NOW, false).await;
     let doubted =
-        || node.handle.views().look(|view| view.engine.suspected_clock_jump(view.engine.now()));
+        || node.handle.views().with(|view| view.engine.suspected_clock_jump(view.engine.now()));
     assert!(doubted().is_some_and(|(leapt, _)| leapt > Span::hours(24 * 99)), "{:?}", doubted());
     for _ in 0..5 {
         pass(Span::mins(10)).await;
@@ -104,15 +104,15 @@ async fn agreeing_database_clock_confirms_a_clock_jump_at_once() {
 /// As an operator sees it.
 #[tokio::test]
 async fn serve_reports_that_deletion_waits_after_a_clock_jump() {
-    let place = ProjectFolder::with("");
+    let project = ProjectFolder::with("");
     let long_ago = || Time::from_millis(1_600_000_000_000);
-    let store = place.path().join(".windlass");
+    let store = project.path().join(".windlass");
     let journal = Arc::new(SqliteJournal::open(&store, long_ago).expect("it opens"));
     let node = start(&journal, "ann").await;
     node.led().await;
     node.shut_down().await.expect("it ends in good order");
     drop(journal);
-    let serve = place.start("serve --no-exec --listen 127.0.0.1:0 --no-token");
-    let told = ["ahead of the last event of this store", "are deleted after 1h"];
-    until("it says so", || told.iter().all(|word| serve.said().contains(word)));
+    let serve = project.start("serve --no-exec --listen 127.0.0.1:0 --no-token");
+    let text = ["ahead of the last event of this store", "are deleted after 1h"];
+    until("it says so", || text.iter().all(|word| serve.said().contains(word)));
 }

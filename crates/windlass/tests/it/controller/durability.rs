@@ -41,8 +41,8 @@ async fn requests_during_an_append_form_one_batch() {
     gate.reached().await;
     tokio::task::yield_now().await;
     gate.open();
-    for asked in asking {
-        assert!(matches!(asked.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
+    for answer in asking {
+        assert!(matches!(answer.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
     }
     let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
     assert_eq!(batches.len(), 4, "the takeover, the first run, the second, and all the others");

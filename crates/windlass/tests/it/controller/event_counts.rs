@@ -17,7 +17,7 @@ use crate::support::waiting::until_true;
 const MANY: usize = 20_000;
 
 fn metrics(node: &TestNode) -> ParsedMetricsPage {
-    let state = node.handle.views().look(|view| MetricsSnapshot::of(view, &[]));
+    let state = node.handle.views().with(|view| MetricsSnapshot::of(view, &[]));
     ParsedMetricsPage::read(&page(&state, node.handle.meters(), Time::ZERO))
 }
 

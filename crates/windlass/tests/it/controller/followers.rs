@@ -44,8 +44,8 @@ async fn each_of_many_followers_gets_each_event_once_and_in_order() {
         })
         .collect();
     let asking: Vec<_> = (0..200).map(|n| node.submitting(run(n), &plan)).collect();
-    for asked in asking {
-        assert!(asked.await.expect("it runs").is_ok());
+    for answer in asking {
+        assert!(answer.await.expect("it runs").is_ok());
     }
     let all = everything(&*journal).await;
     for following in following {

@@ -335,7 +335,7 @@ async fn archived_events_behind_a_snapshot_are_pruned_and_not_needed_at_a_start(
     let gone = journal.tail(Position(0), 1).await;
     assert!(matches!(gone, Err(StoreError::Pruned { .. })), "{gone:?}");
     assert_eq!(keeper.ends().await, Ok(()));
-    let (before, runs) = (ann.details(), ann.handle.views().look(|view| view.engine.counts().runs));
+    let (before, runs) = (ann.details(), ann.handle.views().with(|view| view.engine.counts().runs));
     assert_eq!(runs, 1, "the last one is not sealed yet");
     ann.crash(&*journal).await;
     pass(Span::secs(1)).await;

@@ -117,7 +117,7 @@ async fn socket_of_a_dead_leader_is_replaced() {
     first.led().await;
     drop(std::os::unix::net::UnixListener::bind(host.socket()).unwrap());
     let second = host.start("bob").await;
-    assert!(!second.handle.views().look(EngineView::reaches_leader));
+    assert!(!second.handle.views().with(EngineView::reaches_leader));
     let _served = host.serve(&first);
     connected(&second).await;
 }

@@ -137,6 +137,6 @@ async fn request_of_a_departed_caller_is_carried_out() {
     asking.abort();
     pass(TTL).await;
     assert_eq!(node.run_status(run(1)), Some(RunStatus::Running));
-    let status = |id| node.handle.views().look(|view| view.engine.worker_status(WorkerId(id)));
+    let status = |id| node.handle.views().with(|view| view.engine.worker_status(WorkerId(id)));
     assert_eq!(status(1), None::<WorkerStatus>);
 }

@@ -121,15 +121,15 @@ impl TestNode {
     }
 
     pub(super) fn term(&self) -> Term {
-        self.handle.views().look(|view| view.engine.term())
+        self.handle.views().with(|view| view.engine.term())
     }
 
     pub(super) fn leads(&self) -> bool {
-        self.handle.views().look(EngineView::leads)
+        self.handle.views().with(EngineView::leads)
     }
 
     pub(super) fn details(&self) -> String {
-        self.handle.views().look(|view| view.engine.dump_details())
+        self.handle.views().with(|view| view.engine.dump_details())
     }
 
     /// Waits until it leads and the event of that is durable.
@@ -168,16 +168,16 @@ impl TestNode {
     }
 
     pub(super) fn run_status(&self, run: RunId) -> Option<RunStatus> {
-        self.handle.views().look(|view| view.engine.run_status(run))
+        self.handle.views().with(|view| view.engine.run_status(run))
     }
 
     pub(super) fn step_status(&self, run: RunId, plan: &Plan, step: &str) -> Option<StepStatus> {
         let step = plan.find(step).expect("the plan has it");
-        self.handle.views().look(|view| view.engine.step_status(run, step))
+        self.handle.views().with(|view| view.engine.step_status(run, step))
     }
 
     pub(super) fn position(&self) -> u64 {
-        self.handle.views().look(|view| view.position.0)
+        self.handle.views().with(|view| view.position.0)
     }
 }
 
@@ -228,8 +228,8 @@ impl TestWorker {
             spooled: Vec::new(),
         };
         let answer = node.handle.ask(EngineRequest::Register(register)).await?;
-        let EngineAnswer::Registered(told) = answer else { panic!("{answer:?}") };
-        let (id, seq, seen, term) = (WorkerId(id), Seq(0), Seq(0), told.term);
+        let EngineAnswer::Registered(reply) = answer else { panic!("{answer:?}") };
+        let (id, seq, seen, term) = (WorkerId(id), Seq(0), Seq(0), reply.term);
         let (held, finished, verdicts) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { id, seq, seen, term, held, finished, verdicts })
     }

@@ -316,7 +316,7 @@ async fn worker_unknown_to_the_leader_kills_its_steps_and_rejoins() {
     worker.runs(2).await;
     let incarnations = |node: &TestNode| {
         let views = node.handle.views();
-        views.look(|view| view.engine.workers().map(|it| it.incarnation).collect::<Vec<_>>())
+        views.with(|view| view.engine.workers().map(|it| it.incarnation).collect::<Vec<_>>())
     };
     assert_eq!(incarnations(&amnesiac), [Incarnation(2)]);
     assert_eq!(worker.hands.killed(), 2);

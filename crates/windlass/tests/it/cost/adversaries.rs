@@ -154,9 +154,9 @@ pub(super) struct AttackAnswer {
 
 impl AttackAnswer {
     fn to(request: CostRequest<'_>, port: u16) -> Self {
-        let asked = Instant::now();
+        let asked_at = Instant::now();
         let (status, body) = request.send(port).unwrap_or_default();
-        Self { status, body, took: asked.elapsed() }
+        Self { status, body, took: asked_at.elapsed() }
     }
 
     /// Whether what was asked for is done.

@@ -161,9 +161,9 @@ impl Bystander {
     ) -> BystanderReport {
         let mut had = BystanderReport { longest: Duration::ZERO, wrong: 0, answers: 0 };
         while !watch.over.load(Ordering::Relaxed) {
-            let asked = Instant::now();
+            let asked_at = Instant::now();
             let right = self.ask_once(port, holder);
-            had.longest = had.longest.max(asked.elapsed());
+            had.longest = had.longest.max(asked_at.elapsed());
             had.wrong += usize::from(!right);
             had.answers += 1;
             watch.answers[self as usize].fetch_add(1, Ordering::Relaxed);

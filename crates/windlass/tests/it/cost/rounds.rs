@@ -223,9 +223,9 @@ fn restart(cluster: &mut LocalCluster) -> Duration {
 fn delay_of_machine(port: u16, watch: &BystanderProgress) -> Duration {
     let mut longest = Duration::ZERO;
     while !watch.over.load(Ordering::Relaxed) {
-        let asked = Instant::now();
+        let asked_at = Instant::now();
         CostRequest::get("/healthz").send(port).expect("it answers");
-        longest = longest.max(asked.elapsed());
+        longest = longest.max(asked_at.elapsed());
         pause(Duration::from_millis(25));
     }
     longest

@@ -49,11 +49,11 @@ fn start_failure_is_reported_with_its_reason() {
             nothing,
             step(7, &["true", &"x".repeat(9 << 20)]),
         ];
-        let mut told = Vec::new();
+        let mut failures = Vec::new();
         for step in steps {
             let (StepExit::NotSpawned(why), output) = run(&guard, step).await else { panic!() };
             assert_eq!(output, "");
-            told.push((why.cause, why.code()));
+            failures.push((why.cause, why.code()));
             assert!(why.text.starts_with("cannot start"), "{}", why.text);
         }
         let not_found = (SpawnFailureCause::NotFound, 127);
@@ -61,7 +61,7 @@ fn start_failure_is_reported_with_its_reason() {
         let directory = (SpawnFailureCause::Directory, 126);
         let expected =
             [not_found, not_found, not_executable, directory, not_found, not_found, not_executable];
-        assert_eq!(told, expected);
+        assert_eq!(failures, expected);
         assert_eq!(run(&guard, step(8, &["true"])).await.0, StepExit::Code(0), "it goes on");
         guard.end().await;
     });

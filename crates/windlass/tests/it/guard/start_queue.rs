@@ -149,11 +149,11 @@ fn queued_step_does_not_start_if_the_worker_died_while_the_guard_was_stopped() {
         let worker = worker.current_dir(folder.path()).stdout(Stdio::piped());
         let mut worker = worker.spawn().unwrap();
         let lines = BufReader::new(worker.stdout.take().unwrap()).lines();
-        let told = lines
+        let texts = lines
             .map_while(Result::ok)
             .find_map(|line| line.split_once("pids: ").map(|(_, pids)| pids.to_owned()));
-        let told = told.expect("the worker tells what it has started");
-        let (guard, steps) = told.split_once(' ').expect("there are steps");
+        let text = texts.expect("the worker tells what it has started");
+        let (guard, steps) = text.split_once(' ').expect("there are steps");
         let stopped = Pid::from_raw(guard.parse().unwrap()).unwrap();
         kill_process(stopped, Signal::STOP).unwrap();
         worker.kill().unwrap();

@@ -87,9 +87,9 @@ fn guard_with_tethers_passes_the_tests_of_a_guard() {
     again.args(["guard::basics", "guard::step_ends", "guard::deaths", "guard::frozen"]);
     // A guard may have more idle tethers later, and with tethers nothing is left when both die.
     again.args(["--skip", "leave_no_descriptor", "--skip", "orphans_of_a_dead_worker_and_guard"]);
-    let told = again.env(TETHERS, "1").output().unwrap();
-    let text = String::from_utf8_lossy(&told.stdout);
-    assert!(told.status.success(), "{text}");
+    let expected = again.env(TETHERS, "1").output().unwrap();
+    let text = String::from_utf8_lossy(&expected.stdout);
+    assert!(expected.status.success(), "{text}");
     let ran = text.lines().filter(|line| line.ends_with(" ... ok")).count();
     assert!(ran > 25, "{ran} of them: {text}");
 }

@@ -19,7 +19,7 @@ fn replica_follows_the_next_leader() {
     let cluster = || {
         HttpRequest::get("/cluster")
             .send(port, ANSWERS_WITHIN)
-            .map_or(Value::Null, |told| told.json)
+            .map_or(Value::Null, |answer| answer.json)
     };
     let knows = |fleet: &ControllerFleet, leader: usize| {
         let (there, here) = (fleet.cluster(leader), cluster());

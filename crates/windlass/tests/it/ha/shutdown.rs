@@ -22,9 +22,9 @@ fn next_controller_leads_within_a_second_and_runs_continue() {
     fleet.project.until_lines("began", 1);
     let leader = fleet.leader();
     fleet.end(leader);
-    let told = Instant::now();
+    let signalled_at = Instant::now();
     let next = fleet.leader_other_than(leader);
-    let took = told.elapsed();
+    let took = signalled_at.elapsed();
     println!("handed over in {took:?}");
     assert!(took < HANDED_OVER_WITHIN, "{took:?}");
     fleet.project.file("go", "");

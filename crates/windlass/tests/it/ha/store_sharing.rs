@@ -18,12 +18,12 @@ fn second_controller_on_a_folder_is_refused_with_the_leader() {
     let second = cluster.project.run("serve --no-exec --name second --listen 127.0.0.1:0");
     assert_eq!(second.code, Some(5), "{second:?}");
     let pid = cluster.controller.pid().to_string();
-    let told = [
+    let text = [
         "another windlass is running here: first",
         &pid,
         &format!("http://127.0.0.1:{}", cluster.port),
     ];
-    for word in told {
+    for word in text {
         assert!(second.err.contains(word), "{word}: {}", second.err);
     }
     assert_eq!(cluster.get("/cluster")["role"], "leader", "the first one goes on");
@@ -60,7 +60,7 @@ steps:
   last: { needs: [cut, flaky, never], run: 'true' }
 ";
 
-fn told(run: &Value) -> BTreeMap<String, Value> {
+fn steps_by_name(run: &Value) -> BTreeMap<String, Value> {
     let steps = run["steps"].as_array().expect("it lists steps").iter();
     let names = steps.map(|it| it["name"].as_str().expect("a name").to_owned());
     names
@@ -81,7 +81,7 @@ fn single_controller_on_a_database_behaves_as_on_a_folder() {
     let on_database = fleet.ended(&fleet.submit(MIXED));
     assert_eq!(on_folder["status"], "succeeded", "{on_folder}");
     assert_eq!(on_database["counts"], on_folder["counts"], "{on_database}");
-    assert_eq!(told(&on_database), told(&on_folder));
+    assert_eq!(steps_by_name(&on_database), steps_by_name(&on_folder));
 }
 
 /// As containers and units are told what to do.

@@ -68,8 +68,8 @@ fn token(fleet: &ControllerFleet, line: &str, file: &str) {
 
 /// How a worker stands.
 fn status_of(fleet: &ControllerFleet, worker: &str, to: &str) -> String {
-    let told = fleet.project.run(&format!("workers --json {to}")).out;
-    let mut lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let text = fleet.project.run(&format!("workers --json {to}")).out;
+    let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let known = lines.find(|it| it["name"] == worker);
     known.and_then(|it| it["status"].as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -56,7 +56,7 @@ steps:
     run: printf %s "$ALL" | wc -c
 "#;
 
-fn told(out: &str) -> Vec<Value> {
+fn json_lines(out: &str) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
 }
 
@@ -73,7 +73,7 @@ fn comes_to_the_same(fleet: &InstanceProcesses, pipeline: &str) -> ProjectFolder
         assert_eq!(ended.out, "", "only the leader tells of the run");
     }
     assert_eq!(outcomes(&alone.show()), outcomes(&fleet.project.show()));
-    assert_eq!(events(&told(&here.out)), events(&told(&leader.out)));
+    assert_eq!(events(&json_lines(&here.out)), events(&json_lines(&leader.out)));
     for instance in ["instance-0", "instance-1", "instance-2", "instance-3"] {
         assert!(leader.err.contains(instance), "{instance} did nothing: {}", leader.err);
     }
@@ -124,7 +124,7 @@ fn two_hundred_steps_end_the_same_over_http() {
     // The author is shown if a person requested the change.
     let told_there: Vec<Value> = told_there.filter(|it| it["type"] != "acted").cloned().collect();
     assert_eq!(outcomes(&alone.show()), outcomes(&run));
-    assert_eq!(events(&told(&here.out)), events(&told_there));
+    assert_eq!(events(&json_lines(&here.out)), events(&told_there));
     for name in ["ann", "ben", "cleo"] {
         assert!(run["steps"].to_string().contains(name), "{name} did nothing");
     }
@@ -167,8 +167,8 @@ fn summary_shows_workers_waits_and_utilization() {
     for column in ["wait", "time", "worker", "busy", "use"] {
         assert!(leader.err.contains(column), "no column `{column}`: {}", leader.err);
     }
-    let told = fleet.project.show();
-    let shares = told["workers"].as_array().expect("it lists workers");
+    let json = fleet.project.show();
+    let shares = json["workers"].as_array().expect("it lists workers");
     let names: Vec<&Value> = shares.iter().map(|share| &share["worker"]).collect();
     assert_eq!(names, ["instance-0", "instance-1"]);
     let number = |share: &Value, key: &str| share[key].as_u64().unwrap_or_default();
@@ -178,7 +178,7 @@ fn summary_shows_workers_waits_and_utilization() {
         attempts += number(share, "attempts");
         busy += number(share, "busy_ms");
     }
-    let steps = told["steps"].as_array().expect("it lists steps");
+    let steps = json["steps"].as_array().expect("it lists steps");
     let tries = || steps.iter().flat_map(|step| step["attempts"].as_array().expect("a list"));
     let begun = tries().filter(|it| it["outcome"] != "released");
     assert_eq!(attempts, begun.count() as u64, "each is somebody's");

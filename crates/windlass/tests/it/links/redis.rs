@@ -89,10 +89,10 @@ fn unusable_server_is_refused_with_the_remedy() {
 
 #[test]
 fn tls_certificate_is_checked_against_the_ca_bundle() {
-    let place = ProjectFolder::with("");
-    CertificateAuthority::new(&place, "ca").vouch("redis", "IP:127.0.0.1");
+    let project = ProjectFolder::with("");
+    CertificateAuthority::new(&project, "ca").vouch("redis", "IP:127.0.0.1");
     let port = free_port().to_string();
-    let file = |name: &str| place.path().join(name).display().to_string();
+    let file = |name: &str| project.path().join(name).display().to_string();
     let (certificate, key, ca) = (file("redis.pem"), file("redis.key"), file("ca.pem"));
     let tls = ["--tls-port", &port, "--tls-cert-file", &certificate, "--tls-key-file", &key];
     let _redis = RedisServer::start(
@@ -113,8 +113,8 @@ fn tls_certificate_is_checked_against_the_ca_bundle() {
 fn a_user_needs_the_permissions_of_the_documentation_and_its_own_keys_only() {
     let redis = RedisServer::start(&[]);
     let user = |name: &str, may: &[&str]| {
-        let asked = [&["ACL", "SETUSER", name, "on", ">hush"], may].concat();
-        assert_eq!(redis.cli(&asked), "OK");
+        let command = [&["ACL", "SETUSER", name, "on", ">hush"], may].concat();
+        assert_eq!(redis.cli(&command), "OK");
         open(&format!("redis://{name}:hush@127.0.0.1:{}", redis.port()), "r")
     };
     let may = ["~windlass:*", "+@read", "+@write", "+@scripting", "+time", "+info"];

@@ -116,15 +116,15 @@ fn a_server_that_does_not_wait_for_its_disk_is_refused() {
             until("it is set", || server.psql(&shown) == to);
         };
         set("off");
-        let told = format!("its server runs with {setting} = off and loses what it has confirmed");
+        let text = format!("its server runs with {setting} = off and loses what it has confirmed");
         let hint = format!("set {setting} = on in its configuration");
         let error = open().expect_err("it is refused");
         assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
-        assert!(error.to_string().contains(&told) && error.to_string().contains(&hint), "{error}");
+        assert!(error.to_string().contains(&text) && error.to_string().contains(&hint), "{error}");
         let serve = format!("serve --no-exec --listen 127.0.0.1:0 --no-token --store {url}");
         let refused = ProjectFolder::with("").run(&serve);
         assert!(refused.code.is_some_and(|code| code != 0), "{refused:?}");
-        assert!(refused.err.contains(&told), "{refused:?}");
+        assert!(refused.err.contains(&text), "{refused:?}");
         set("on");
         assert_eq!(open(), Ok(()), "it is taken again");
     }

@@ -102,9 +102,9 @@ fn connection_error_names_the_address_and_never_the_password() {
     let wrong = "postgres://ann:hush@127.0.0.1:1/ship";
     let error =
         block_on(PostgresJournal::open(wrong, PostgresJournalOptions::default())).unwrap_err();
-    let told = error.to_string();
-    assert!(error.is_retryable() && told.contains("postgres://127.0.0.1:1/ship"), "{told}");
-    assert!(!told.contains("hush"), "{told}");
+    let text = error.to_string();
+    assert!(error.is_retryable() && text.contains("postgres://127.0.0.1:1/ship"), "{text}");
+    assert!(!text.contains("hush"), "{text}");
     let (address, _) = shared().fresh();
     let nowhere = address.replace("/postgres?", "/nowhere?");
     let error =

@@ -51,8 +51,8 @@ fn a_migration_that_fails_leaves_the_tables_of_before() {
     let newer = block_on(PostgresJournal::open(&address, PostgresJournalOptions::default()));
     let error = newer.map(drop).unwrap_err();
     assert!(error.to_string().contains("already exists"), "{error}");
-    let told = format!("SELECT version FROM {schema}.windlass_schema WHERE store = 'journal'");
-    assert_eq!(shared().psql(&told), "0");
+    let text = format!("SELECT version FROM {schema}.windlass_schema WHERE store = 'journal'");
+    assert_eq!(shared().psql(&text), "0");
     assert_eq!(block_on(node.head()), Ok(Position(0)), "who is there works on");
     let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 1634890099";
     assert_eq!(shared().psql(locks), "0", "and nobody waits");

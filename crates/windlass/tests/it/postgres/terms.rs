@@ -66,27 +66,27 @@ fn win(journal: &PostgresJournal, node: &str) -> (JournalLeadership, Duration) {
 
 #[test]
 fn clock_set_forward_gives_no_second_leader() {
-    let place = TermSchema::new();
-    let (journal, rival) = (place.open(), place.open());
+    let schema = TermSchema::new();
+    let (journal, rival) = (schema.open(), schema.open());
     let led = campaign(&journal, "ann").expect("nobody else leads");
     let began = Instant::now();
     while began.elapsed() < 2 * TERM {
-        place.clock_is_set("1 day");
+        schema.clock_is_set("1 day");
         assert_eq!(campaign(&rival, "bob"), None, "the term is renewed");
         pause(TERM / 8);
         block_on(journal.renew(led.term)).expect("nobody has taken it");
     }
-    place.clock_is_set("1 day");
+    schema.clock_is_set("1 day");
     let (won, waited) = win(&rival, "bob");
     assert!(won.term > led.term && waited >= TERM * 7 / 8, "after {waited:?}");
 }
 
 #[test]
 fn clock_set_back_does_not_delay_the_next_leader() {
-    let place = TermSchema::new();
-    let (journal, rival) = (place.open(), place.open());
+    let schema = TermSchema::new();
+    let (journal, rival) = (schema.open(), schema.open());
     let led = campaign(&journal, "ann").expect("nobody else leads");
-    place.clock_is_set("-1 day");
+    schema.clock_is_set("-1 day");
     assert_eq!(campaign(&rival, "bob"), None);
     let (won, waited) = win(&rival, "bob");
     assert!(won.term > led.term && waited >= TERM * 7 / 8, "after {waited:?}");
@@ -96,19 +96,19 @@ fn clock_set_back_does_not_delay_the_next_leader() {
 
 #[test]
 fn a_candidate_that_campaigns_once_waits_for_a_leader_that_has_gone() {
-    let place = TermSchema::new();
-    let led = campaign(&place.open(), "ann").expect("nobody else leads");
-    place.clock_is_set("1 day");
+    let schema = TermSchema::new();
+    let led = campaign(&schema.open(), "ann").expect("nobody else leads");
+    schema.clock_is_set("1 day");
     let candidate = LeaderCandidate { node: "bob".to_owned(), address: None };
-    let came = block_on(place.open().campaign_patiently(candidate)).expect("the store answers");
+    let came = block_on(schema.open().campaign_patiently(candidate)).expect("the store answers");
     assert!(matches!(came, CampaignOutcome::Won(won) if won.term > led.term), "{came:?}");
 }
 
 /// A standby proves how long the last leader led on, and a process that has just started proves nothing.
 #[test]
 fn candidate_reports_the_observed_duration_of_the_last_term() {
-    let place = TermSchema::new();
-    let (journal, rival) = (place.open(), place.open());
+    let schema = TermSchema::new();
+    let (journal, rival) = (schema.open(), schema.open());
     let led = campaign(&journal, "ann").expect("nobody else leads");
     for _ in 0..3 {
         assert_eq!(campaign(&rival, "bob"), None);
@@ -119,6 +119,6 @@ fn candidate_reports_the_observed_duration_of_the_last_term() {
     assert_eq!(term, led.term);
     assert!(u128::from(ago.as_millis()) + 1 >= waited.as_millis(), "{ago} of {waited:?}");
     block_on(rival.resign(won.term)).expect("it is its own");
-    let fresh = campaign(&place.open(), "cleo").expect("it was given back");
+    let fresh = campaign(&schema.open(), "cleo").expect("it was given back");
     assert_eq!(fresh.since_led, None);
 }

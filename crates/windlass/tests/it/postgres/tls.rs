@@ -73,7 +73,7 @@ fn certificate_is_checked_as_strictly_as_the_address_requests() {
     ] {
         assert_eq!(server.open(host, asked), Ok(()), "{host} {asked}");
     }
-    for (host, asked, told) in [
+    for (host, asked, text) in [
         ("127.0.0.1", "sslmode=verify-full&sslrootcert=CA%2Fca.pem", "is for another host"),
         ("localhost", "sslmode=verify-full&sslrootcert=CA%2Fother.pem", "sslrootcert=FILE"),
         ("localhost", "sslmode=require&sslrootcert=CA%2Fother.pem", "sslrootcert=FILE"),
@@ -83,7 +83,7 @@ fn certificate_is_checked_as_strictly_as_the_address_requests() {
     ] {
         let error = server.open(host, asked).expect_err(asked);
         assert!(matches!(error, StoreError::Unusable { .. }), "{host} {asked}: {error:?}");
-        assert!(error.to_string().contains(told), "{host} {asked}: {error}");
+        assert!(error.to_string().contains(text), "{host} {asked}: {error}");
         assert!(!error.to_string().contains("hush"), "{error}");
     }
 }

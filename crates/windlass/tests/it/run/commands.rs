@@ -80,8 +80,8 @@ fn missing_outputs_are_reported() {
         ProjectFolder::with("name: o\nsteps:\n  a: { outputs: [v], run: 'echo hi; echo there' }\n");
     let ended = project.run("run");
     assert_eq!(ended.code, Some(1));
-    let told = "the step declares the output v and did not write it";
-    assert!(ended.err.contains(told), "{}", ended.err);
+    let text = "the step declares the output v and did not write it";
+    assert!(ended.err.contains(text), "{}", ended.err);
     assert!(
         ended.err.contains("exit 0, but its outputs do not match the declaration"),
         "{}",
@@ -172,9 +172,9 @@ fn logs_of_a_whole_run_are_followed_to_its_end() {
     assert!(followed.err.contains("── two"), "{}", followed.err);
     let objects = objects.ended().out;
     let objects = objects.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    let told: Vec<String> =
+    let lines: Vec<String> =
         objects.map(|it| format!("{} {} {}", it["name"], it["attempt"], it["line"])).collect();
-    assert_eq!(told, [r#""one" 1 "first""#, r#""one" 1 "second""#, r#""two" 1 "third""#]);
+    assert_eq!(lines, [r#""one" 1 "first""#, r#""one" 1 "second""#, r#""two" 1 "third""#]);
 }
 
 #[test]
@@ -372,9 +372,9 @@ fn step_environment_has_its_own_identity_only() {
     let run = project.show()["id"].as_str().expect("it has an id").to_owned();
     let worker = project.step("cell[linux,2]")["attempts"][0]["worker"].as_str().map(str::to_owned);
     let worker = worker.expect("it has a worker");
-    let told = ["WINDLASS_ATTEMPT=1", "WINDLASS_MATRIX_SIZE=2", "WINDLASS_STEP=cell[linux,2]"];
-    let told = told.map(str::to_owned).into_iter();
-    for line in told.chain([format!("WINDLASS_RUN={run}"), format!("WINDLASS_WORKER={worker}")]) {
+    let text = ["WINDLASS_ATTEMPT=1", "WINDLASS_MATRIX_SIZE=2", "WINDLASS_STEP=cell[linux,2]"];
+    let lines = text.map(str::to_owned).into_iter();
+    for line in lines.chain([format!("WINDLASS_RUN={run}"), format!("WINDLASS_WORKER={worker}")]) {
         assert!(vars.contains(&line), "{line} in {vars:?}");
     }
 }

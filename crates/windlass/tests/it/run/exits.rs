@@ -18,9 +18,9 @@ fn each_exit_code_is_reached_by_a_run() {
     assert!(failed.err.contains("exit 7"), "{}", failed.err);
 
     let wrong = ProjectFolder::with("name: wrong\nsteps:\n  a: { runs: 'true' }\n");
-    let told = wrong.run("run");
-    assert_eq!(told.code, Some(3));
-    assert!(told.err.contains("`run`"), "it suggests: {}", told.err);
+    let ended = wrong.run("run");
+    assert_eq!(ended.code, Some(3));
+    assert!(ended.err.contains("`run`"), "it suggests: {}", ended.err);
     assert!(!wrong.path().join(".windlass").exists(), "nothing is made for a file that is wrong");
 
     let sleeping = ProjectFolder::with(

@@ -22,8 +22,8 @@ fn github_gets_groups_annotations_and_a_page() {
     let group = "::group::test\nexpected 3, found 4\n::endgroup::\n";
     assert!(ended.out.contains(group), "{}", ended.out);
     let error = "::error title=test failed::exit 7 after ";
-    let told = format!("{}{}", ended.out, ended.err);
-    assert!(told.contains(error) && told.contains("%0Aexpected 3, found 4"), "{told}");
+    let text = format!("{}{}", ended.out, ended.err);
+    assert!(text.contains(error) && text.contains("%0Aexpected 3, found 4"), "{text}");
     let page = project.read("page.md");
     assert!(page.starts_with("what was there\n### ❌ reports failed\n"), "{page}");
     for part in

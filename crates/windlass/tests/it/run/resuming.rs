@@ -177,13 +177,13 @@ fn named_run_resumes_without_its_file() {
     assert_eq!(running.ended().code, None);
     project.file("go", "");
     std::fs::remove_file(project.path().join("waits.yml")).expect("it is there");
-    let told = project.run("watch latest --store runs");
-    let resumed = project.pasted(&told.err, "`windlass run");
+    let ended = project.run("watch latest --store runs");
+    let resumed = project.pasted(&ended.err, "`windlass run");
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
     assert!(!resumed.err.contains("changed"), "another file is none of its business: {resumed:?}");
     assert_eq!(project.lines("trace"), ["first", "gate", "gate", "last"], "where it was started");
     std::fs::remove_file(project.path().join("windlass.yml")).expect("it is there");
-    let again = project.pasted(&told.err, "`windlass run");
+    let again = project.pasted(&ended.err, "`windlass run");
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.err.contains("cannot be resumed: it succeeded"), "{}", again.err);
 }

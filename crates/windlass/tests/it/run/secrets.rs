@@ -59,9 +59,9 @@ fn secret_appears_nowhere() {
         clean(ended.err.as_bytes(), "standard error");
         clean(project.read("report.xml").as_bytes(), "the report");
         for line in ["show latest --json", "show latest", "logs latest", "runs --json"] {
-            let told = project.run(line);
-            clean(told.out.as_bytes(), line);
-            clean(told.err.as_bytes(), line);
+            let program = project.run(line);
+            clean(program.out.as_bytes(), line);
+            clean(program.err.as_bytes(), line);
         }
         let mut files = Vec::new();
         files_below(&project.path().join(".windlass"), &mut files);

@@ -188,8 +188,8 @@ fn another_terminal_cancels_and_watches() {
     let running = project.start("run");
     project.until_lines("trace", 1);
     let watching = project.start("watch latest");
-    let told = project.run("cancel latest");
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let program = project.run("cancel latest");
+    assert_eq!(program.code, Some(0), "{program:?}");
     let ended = running.ended();
     assert_eq!(ended.code, Some(6), "{ended:?}");
     assert_eq!(project.lines("trace"), ["ready", "told", "clean"]);

@@ -29,7 +29,7 @@ fn run(project: &ProjectFolder, flags: &str) -> FinishedProgram {
 }
 
 /// What a process was told is the span that its attempt has.
-fn told(span: &CollectedSpan) -> String {
+fn described(span: &CollectedSpan) -> String {
     let (trace, id) = span.id();
     format!("00-{trace}-{id}-01")
 }
@@ -56,9 +56,9 @@ fn a_collector_gets_each_run_with_its_steps_and_their_attempts() {
     assert_eq!(first.attribute("windlass.exit_code"), "7");
     assert_eq!(first.0["status"]["message"], "exit code 7");
     assert!(first.times().1 <= second.times().0);
-    assert_eq!(project.lines("flaky"), [told(&first), told(&second)]);
-    assert_eq!(project.lines("cell-a"), [told(&span("cell[a] attempt 1"))]);
-    assert_eq!(project.lines("cell-b"), [told(&span("cell[b] attempt 1"))]);
+    assert_eq!(project.lines("flaky"), [described(&first), described(&second)]);
+    assert_eq!(project.lines("cell-a"), [described(&span("cell[a] attempt 1"))]);
+    assert_eq!(project.lines("cell-b"), [described(&span("cell[b] attempt 1"))]);
     let after = span("after");
     assert_eq!((after.attribute("windlass.status").as_str(), after.status()), ("blocked", 0));
     assert_eq!(collector.spans().len(), 1 + 5 + 5, "{:#?}", collector.spans());
@@ -83,7 +83,7 @@ fn run_continues_the_trace_of_its_parent() {
     let project = project.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address());
     assert_eq!(run(&project, "").code, Some(0));
     let attempt = collector.span("only attempt 1");
-    assert_eq!(project.lines("told"), [told(&attempt)]);
+    assert_eq!(project.lines("told"), [described(&attempt)]);
     let mut spans = collector.spans();
     spans.retain(|span| span.0["parentSpanId"] == "b7ad6b7169203331");
     assert_eq!(spans.len(), 1, "the run's");

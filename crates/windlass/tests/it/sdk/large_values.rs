@@ -189,9 +189,9 @@ fn step_can_end_its_run_over_redis() {
 fn commands_of_steps_hang_on_the_span_of_their_attempt() {
     let fleet = ParcelFleet::start();
     let run = fleet.submit("span");
-    let told = step(&run, "span")["outputs"]["value"].as_str().unwrap_or_else(|| panic!("{run}"));
-    let lengths: Vec<usize> = told.split('-').map(str::len).collect();
-    assert_eq!(lengths, [2, 32, 16, 2], "{told}");
+    let text = step(&run, "span")["outputs"]["value"].as_str().unwrap_or_else(|| panic!("{run}"));
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    assert_eq!(lengths, [2, 32, 16, 2], "{text}");
 }
 
 #[test]

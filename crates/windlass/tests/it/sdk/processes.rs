@@ -79,6 +79,6 @@ fn unchecked_call_is_refused_by_the_worker_with_every_problem() {
     let run = cluster.ended(&cluster.submit("steps: { a: { call: python, with: { cod: '1' } } }"));
     assert_eq!(run["status"], "failed", "{run}");
     let why = step(&run, "a")["outputs"]["error"]["message"].to_string();
-    let told = "the call of `python` is invalid: it takes a value `code`; it takes no value `cod`.";
-    assert!(why.contains(told), "{why}");
+    let text = "the call of `python` is invalid: it takes a value `code`; it takes no value `cod`.";
+    assert!(why.contains(text), "{why}");
 }

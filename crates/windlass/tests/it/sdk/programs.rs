@@ -69,9 +69,9 @@ fn matrix_runs_placeable_cells_and_reports_the_others() {
     let ended = project.run_example("matrix", "run");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let log = project.run_example("matrix", "logs latest tell").out;
-    let told = "linux,sqlite succeeded\nlinux,postgres succeeded\n\
+    let text = "linux,sqlite succeeded\nlinux,postgres succeeded\n\
         windows,sqlite skipped\nwindows,postgres skipped\n";
-    assert_eq!(log, told);
+    assert_eq!(log, text);
     let log = project.run_example("matrix", "logs latest test[linux,postgres]").out;
     assert_eq!(log, "thorough suite on linux\n");
 }
@@ -129,8 +129,8 @@ fn a_failure_is_shown_with_its_causes() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.err.contains("1 of 4 tests failed"), "{ended:?}");
     let log = project.run_example("release", "logs latest test").out;
-    let told = "testing 1.2.3\nwindlass: 1 of 4 tests failed\n  because: the lamp is out\n";
-    assert_eq!(log, told);
+    let text = "testing 1.2.3\nwindlass: 1 of 4 tests failed\n  because: the lamp is out\n";
+    assert_eq!(log, text);
     let log = project.run_example("release", "logs latest tell").out;
     assert_eq!(log, "not released: blocked\n");
 }

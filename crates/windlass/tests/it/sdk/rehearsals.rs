@@ -68,13 +68,13 @@ async fn rehearsal_records_events_in_order() {
     assert_eq!(played.report().status_of("test[sqlite]"), Some(StepStatus::Succeeded));
     let story = played.transcript();
     let of_sqlite: Vec<&str> = story.lines().filter(|line| line.contains("sqlite")).collect();
-    let told = [
+    let text = [
         "test[sqlite] is granted to one",
         "test[sqlite] failed",
         "test[sqlite] is granted to one",
         "test[sqlite] succeeded",
     ];
-    assert_eq!(of_sqlite, told, "{story}");
+    assert_eq!(of_sqlite, text, "{story}");
     assert!(story.ends_with("sum succeeded\nthe run succeeded\n"), "{story}");
     assert!(played.took() >= Duration::from_mins(30));
 }
@@ -113,6 +113,6 @@ async fn errors_of_a_replaced_step_are_retried_like_its_own() {
 async fn defaults_that_only_a_step_can_have_are_refused() {
     let defaults = Options::new().after("test").axis("os", ["linux"]);
     let error = Pipeline::new("ship").add(build).defaults(defaults).run().await.unwrap_err();
-    let told = error.to_string();
-    assert!(told.contains("needs") && told.contains("matrix"), "{told}");
+    let text = error.to_string();
+    assert!(text.contains("needs") && text.contains("matrix"), "{text}");
 }

@@ -158,8 +158,8 @@ async fn unpinned_reader_error_names_the_worker_that_holds_the_value() {
     let error = played.report().get(reach).unwrap_err();
     assert_eq!(error.status, Some(StepStatus::Failed));
     let why = error.to_string();
-    let told = "it was in the memory of worker leader, and is not in that of other";
-    assert!(why.contains(told) && why.contains("pinned as well"), "{why}");
+    let text = "it was in the memory of worker leader, and is not in that of other";
+    assert!(why.contains(text) && why.contains("pinned as well"), "{why}");
 }
 
 #[step(when = "steps.pack.outputs.tag == \"app:1\"")]

@@ -288,9 +288,9 @@ fn wait(folder: &Path, port: u16) {
 }
 
 fn is_ready(folder: &Path, port: u16) -> bool {
-    let mut asked = Command::new(program("pg_isready"));
-    asked.args(["-q", "-p", &port.to_string(), "-h"]).arg(folder);
-    asked.status().is_ok_and(|status| status.success())
+    let mut command = Command::new(program("pg_isready"));
+    command.args(["-q", "-p", &port.to_string(), "-h"]).arg(folder);
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// What `psql` prints behind each answer.

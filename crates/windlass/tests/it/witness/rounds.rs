@@ -59,8 +59,8 @@ fn rounds() -> Vec<u64> {
 #[expect(clippy::print_stdout, reason = "a round tells what it does")]
 fn play(number: u64) -> bool {
     let plan = RoundPlan::of(number);
-    let told = format!("WINDLASS_WITNESS={number}: {plan:?}");
-    println!("{told}");
+    let text = format!("WINDLASS_WITNESS={number}: {plan:?}");
+    println!("{text}");
     let Some(mut scene) = WitnessScene::start(&plan) else { return false };
     scene.until_begun(&plan);
     for fault in &plan.faults {
@@ -76,9 +76,9 @@ fn play(number: u64) -> bool {
         fault.heal(&mut scene);
     }
     let (run, testimony) = scene.end();
-    testimony.check(1).unwrap_or_else(|why| panic!("{told}: {why}\n{testimony}"));
+    testimony.check(1).unwrap_or_else(|why| panic!("{text}: {why}\n{testimony}"));
     if !plan.loses_history() {
-        testimony.check_outcomes(&run).unwrap_or_else(|why| panic!("{told}: {why}\n{run}"));
+        testimony.check_outcomes(&run).unwrap_or_else(|why| panic!("{text}: {why}\n{run}"));
     }
     true
 }

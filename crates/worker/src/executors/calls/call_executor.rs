@@ -45,7 +45,7 @@ impl CallExecutor {
     /// Creates an executor that calls these functions with these settings and writes their output to the logs.
     pub fn new(
         callees: CalleeRegistry,
-        place: ExecutorSettings,
+        settings: ExecutorSettings,
         guards: GuardSource,
         logs: Arc<dyn LogStore>,
     ) -> Self {
@@ -53,7 +53,7 @@ impl CallExecutor {
         let value_store = Arc::new(ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs)))));
         let (link, traces) = (None, TracePropagation::default());
         let around = CallServices {
-            settings: place,
+            settings,
             guard_source: guards,
             logs,
             values: value_store,

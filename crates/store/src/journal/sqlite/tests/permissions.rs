@@ -134,113 +134,113 @@ fn assert_advice(attempts: &str, place: &Path, advice: &str) {
 
 #[test]
 fn shared_folder_works_for_another_user() {
-    let place = SharedJournalFolder::new();
-    place.open_to_all();
-    let attempts = place.try_as_other_user(&place.folder);
+    let shared = SharedJournalFolder::new();
+    shared.open_to_all();
+    let attempts = shared.try_as_other_user(&shared.folder);
     for attempts in [attempts.lead, attempts.save, attempts.read, attempts.snapshot] {
         assert_eq!(attempts, "it works");
     }
-    place.is_as_before();
+    shared.is_as_before();
 }
 
 #[test]
 fn folder_of_another_user_is_refused_with_advice() {
-    let place = SharedJournalFolder::new();
-    permit(&place.folder, if is_root(&place) { 0o700 } else { 0 });
-    let attempts = place.try_as_other_user(&place.folder);
-    let file = place.file("journal.db");
+    let shared = SharedJournalFolder::new();
+    permit(&shared.folder, if is_root(&shared) { 0o700 } else { 0 });
+    let attempts = shared.try_as_other_user(&shared.folder);
+    let file = shared.file("journal.db");
     assert_advice(&attempts.lead, &file, "a folder in which this user may read and write");
     assert_advice(&attempts.read, &file, "run windlass as its owner, or name another folder");
     // The same for a folder below it.
-    let below = place.file("below");
-    let attempts = place.try_as_other_user(&below);
+    let below = shared.file("below");
+    let attempts = shared.try_as_other_user(&below);
     assert_advice(&attempts.lead, &below, "run windlass as its owner, or name another folder");
     assert_advice(&attempts.read, &below, "run windlass as its owner, or name another folder");
-    place.is_as_before();
+    shared.is_as_before();
 }
 
 #[test]
 fn read_only_folder_is_refused_with_advice() {
-    let place = SharedJournalFolder::new();
-    place.open_to_all();
-    permit(&place.folder, 0o555);
-    let attempts = place.try_as_other_user(&place.folder);
+    let shared = SharedJournalFolder::new();
+    shared.open_to_all();
+    permit(&shared.folder, 0o555);
+    let attempts = shared.try_as_other_user(&shared.folder);
     assert_advice(
         &attempts.lead,
-        &place.file("journal.db"),
+        &shared.file("journal.db"),
         "give this user the right to write there",
     );
     // SQLite creates a file beside the database to read it, unless another process has it open.
     assert_advice(
         &attempts.read,
-        &place.file("journal.db"),
+        &shared.file("journal.db"),
         "give this user the right to write there",
     );
-    let below = place.file("below");
+    let below = shared.file("below");
     assert_advice(
-        &place.try_as_other_user(&below).lead,
+        &shared.try_as_other_user(&below).lead,
         &below,
         "run windlass as its owner, or name another folder",
     );
-    place.is_as_before();
+    shared.is_as_before();
     // A folder without a journal.
-    for entry in fs::read_dir(&place.folder).unwrap() {
+    for entry in fs::read_dir(&shared.folder).unwrap() {
         fs::remove_file(entry.unwrap().path()).unwrap();
     }
-    permit(&place.folder, 0o555);
-    let attempts = place.try_as_other_user(&place.folder);
+    permit(&shared.folder, 0o555);
+    let attempts = shared.try_as_other_user(&shared.folder);
     assert_advice(
         &attempts.lead,
-        &place.file("journal.db"),
+        &shared.file("journal.db"),
         "a folder in which this user may read and write",
     );
-    assert_advice(&attempts.read, &place.file("journal.db"), "no controller has led here yet");
-    permit(&place.folder, 0o755);
+    assert_advice(&attempts.read, &shared.file("journal.db"), "no controller has led here yet");
+    permit(&shared.folder, 0o755);
 }
 
 #[test]
 fn file_of_another_user_is_refused_with_advice() {
-    let place = SharedJournalFolder::new();
-    let file = place.file("journal.db");
+    let shared = SharedJournalFolder::new();
+    let file = shared.file("journal.db");
     for (mode, advice) in [(0o444, "give this user the right to write"), (0, "may read and write")]
     {
-        place.open_to_all();
+        shared.open_to_all();
         permit(&file, mode);
-        let attempts = place.try_as_other_user(&place.folder);
+        let attempts = shared.try_as_other_user(&shared.folder);
         assert_advice(&attempts.lead, &file, advice);
     }
-    place.is_as_before();
+    shared.is_as_before();
 }
 
 #[test]
 fn lock_of_another_user_is_refused_with_advice() {
-    let place = SharedJournalFolder::new();
+    let shared = SharedJournalFolder::new();
     for lock in ["leader.lock", "snapshot.lock"] {
-        place.open_to_all();
-        permit(&place.file(lock), 0);
-        let attempts = place.try_as_other_user(&place.folder);
+        shared.open_to_all();
+        permit(&shared.file(lock), 0);
+        let attempts = shared.try_as_other_user(&shared.folder);
         let refused = if lock == "leader.lock" { attempts.lead } else { attempts.save };
-        assert_advice(&refused, &place.file("journal.db"), "run windlass as its owner");
+        assert_advice(&refused, &shared.file("journal.db"), "run windlass as its owner");
     }
-    place.is_as_before();
+    shared.is_as_before();
 }
 
 #[test]
 fn unreadable_snapshots_of_another_user_are_not_ignored() {
-    let place = SharedJournalFolder::new();
-    place.open_to_all();
-    for file in snapshots::list_snapshots(&place.folder).expect("the folder is read") {
+    let shared = SharedJournalFolder::new();
+    shared.open_to_all();
+    for file in snapshots::list_snapshots(&shared.folder).expect("the folder is read") {
         permit(&file.path, 0);
     }
-    let attempts = place.try_as_other_user(&place.folder);
-    assert_advice(&attempts.snapshot, &place.file("journal.db"), "run windlass as its owner");
+    let attempts = shared.try_as_other_user(&shared.folder);
+    assert_advice(&attempts.snapshot, &shared.file("journal.db"), "run windlass as its owner");
     assert_eq!(attempts.save, "it works");
-    place.open_to_all();
-    let newest = wait(open(&place.folder).snapshot());
+    shared.open_to_all();
+    let newest = wait(open(&shared.folder).snapshot());
     assert_eq!(newest.unwrap().unwrap().position, Position(2), "the save did not remove them");
-    place.is_as_before();
+    shared.is_as_before();
 }
 
-fn is_root(place: &SharedJournalFolder) -> bool {
-    fs::metadata(&place.folder).unwrap().uid() == 0
+fn is_root(shared: &SharedJournalFolder) -> bool {
+    fs::metadata(&shared.folder).unwrap().uid() == 0
 }

@@ -70,14 +70,14 @@ fn examine(folder: &Path, small: &[TestObject], large: &TestObject, case: &str) 
 #[test]
 fn check_names_damaged_objects_and_packs() {
     let (_, large) = sample();
-    let place = folder();
-    let store = open(place.path());
+    let folder = folder();
+    let store = open(folder.path());
     let small = [object(1, 300), object(2, 200_000)];
     put(&store, &small).unwrap();
     put(&store, &[object(3, 300)]).unwrap();
     put_large(&store, &large).unwrap();
     drop(store);
-    let all = files(place.path());
+    let all = files(folder.path());
     let named = |id: String| all.iter().find(|path| path.ends_with(&id)).expect("it is there");
     let mut packs: Vec<&PathBuf> =
         all.iter().filter(|path| path.extension().is_some_and(|it| it == "pack")).collect();
@@ -89,13 +89,13 @@ fn check_names_damaged_objects_and_packs() {
         fs::write(path, bytes).unwrap();
     }
     fs::write(packs[0], b"short").unwrap();
-    let store = open(place.path());
+    let store = open(folder.path());
     let check = wait(check_objects(&store)).unwrap();
     assert_eq!((check.objects, check.bytes, check.damaged.len()), (1, 300, 2), "{check:?}");
     let unreadable = store.unreadable_packs().unwrap();
     assert_eq!(unreadable.len(), 1, "{unreadable:?}");
     assert!(unreadable[0].starts_with(&packs[0].display().to_string()), "{unreadable:?}");
-    let aside = files(&place.path().join("objects/damaged"));
+    let aside = files(&folder.path().join("objects/damaged"));
     assert_eq!(aside.len(), 2, "{aside:?}");
     let again = wait(check_objects(&store)).unwrap();
     assert_eq!((again.objects, again.damaged.len()), (1, 0), "{again:?}");

@@ -48,9 +48,9 @@ fn written_files_have_the_time_of_the_caller() {
 
 #[test]
 fn files_that_the_store_has_are_not_sent() {
-    let (from, place) = (folder(), folder());
+    let (from, folder) = (folder(), folder());
     fill(from.path());
-    let store = FolderObjects::open(place.path()).unwrap();
+    let store = FolderObjects::open(folder.path()).unwrap();
     let manifest = capture(from.path()).unwrap().manifest;
     let first = wait(send_tree(&store, from.path(), &manifest)).unwrap();
     // The copy is the same object as the original.
@@ -88,9 +88,9 @@ fn file_that_changed_after_the_capture_is_refused() {
 
 #[test]
 fn upload_of_a_large_file_continues() {
-    let (from, place) = (folder(), folder());
+    let (from, stored) = (folder(), folder());
     fill(from.path());
-    let store = FolderObjects::open(place.path()).unwrap();
+    let store = FolderObjects::open(stored.path()).unwrap();
     let bytes = fs::read(from.path().join("large")).unwrap();
     wait(store.append(ObjectId::of(&bytes), 0, bytes[..2 << 20].to_vec())).unwrap();
     let manifest = capture(from.path()).unwrap().manifest;

@@ -9,11 +9,11 @@ use crate::objects::tree::{StatCache, capture_tree};
 
 #[test]
 fn unchanged_files_are_not_read() {
-    let (home, place) = (folder(), folder());
+    let (home, folder) = (folder(), folder());
     fill(home.path());
     let first = capture_tree(home.path(), &StatCache::default(), LATE).unwrap();
     assert_eq!((first.hashed, first.cache.len()), (308, 308));
-    let path = place.path().join("cache");
+    let path = folder.path().join("cache");
     first.cache.save(&path).unwrap();
     let cache = StatCache::load(&path);
     assert_eq!(cache, first.cache);
@@ -58,10 +58,10 @@ fn file_that_has_not_settled_is_not_remembered() {
 
 #[test]
 fn damaged_cache_is_an_empty_one() {
-    let (home, place) = (folder(), folder());
+    let (home, folder) = (folder(), folder());
     fill(home.path());
     let cache = capture_tree(home.path(), &StatCache::default(), LATE).unwrap().cache;
-    let path = place.path().join("cache");
+    let path = folder.path().join("cache");
     assert!(StatCache::load(&path).is_empty(), "it is missing");
     cache.save(&path).unwrap();
     let bytes = fs::read(&path).unwrap();

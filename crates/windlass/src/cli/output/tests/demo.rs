@@ -29,16 +29,16 @@ fn clock() -> impl Fn() -> Time {
 fn demo() {
     let film = film();
     let width = Terminal::size().columns;
-    let look = TerminalCaps::detect(&variable, std::io::stderr().is_terminal(), Some(width));
+    let caps = TerminalCaps::detect(&variable, std::io::stderr().is_terminal(), Some(width));
     let mode = match variable("WINDLASS_DEMO").as_deref() {
         Some("stream") => OutputMode::Stream,
         Some("group") => OutputMode::Group,
         Some("none") => OutputMode::None,
         Some("failures") => OutputMode::Failures,
-        _ => OutputMode::default_for(&look, 4),
+        _ => OutputMode::default_for(&caps, 4),
     };
-    let mut screen = film.screen(look, mode);
-    let mut terminal = Terminal::new(look.display);
+    let mut screen = film.screen(caps, mode);
+    let mut terminal = Terminal::new(caps.display);
     let keys = KeyInput::listen();
     let now = clock();
     for (at, take) in &film.takes {
@@ -46,7 +46,7 @@ fn demo() {
             terminal.draw(&mut screen, now()).unwrap();
             match &keys {
                 Some(keys) if keys.next(Span::millis(20)) == Some(b't') => {
-                    let text = live_status(screen.look(), screen.summary(), now(), &[]);
+                    let text = live_status(screen.caps(), screen.summary(), now(), &[]);
                     screen.insert(&text.join("\n"));
                 }
                 Some(_) => {}
@@ -59,7 +59,7 @@ fn demo() {
     }
     screen.close(now());
     let mut logs = |log: LogId, _: usize| film.log(log);
-    let text = ending(screen.look(), screen.summary(), now(), &mut logs, &hints());
+    let text = ending(screen.caps(), screen.summary(), now(), &mut logs, &hints());
     screen.insert(&text.join("\n"));
     terminal.draw_now(&mut screen, now()).unwrap();
 }

@@ -6,19 +6,19 @@ use windlass_core::report::{LockHolder, LockWait, WhyReport};
 use windlass_core::time::Span;
 use windlass_store::logs::LogId;
 
-use super::scripted_run::{RUN, START, ScriptedRun, film, hints, look, visible};
+use super::scripted_run::{RUN, START, ScriptedRun, caps, film, hints, visible};
 use crate::cli::output::{ColorMode, DisplayKind, OutputMode, TerminalCaps, ending, live_status};
 
-fn ended(film: &ScriptedRun, look: TerminalCaps) -> String {
+fn ended(film: &ScriptedRun, caps: TerminalCaps) -> String {
     let summary = film.ended();
     let now = START + Span::secs(20);
     let mut logs = |log: LogId, _: usize| film.log(log);
-    visible(&ending(&look, &summary, now, &mut logs, &hints()).join("\n"))
+    visible(&ending(&caps, &summary, now, &mut logs, &hints()).join("\n"))
 }
 
 #[test]
 fn failure_is_last_with_its_details() {
-    insta::assert_snapshot!(ended(&film(), look(DisplayKind::Live, 100)), @r"
+    insta::assert_snapshot!(ended(&film(), caps(DisplayKind::Live, 100)), @r"
 
     step           status       tries   wait   time  worker
     fetch          ✓ succeeded      1   10ms   1.2s  alpha
@@ -54,7 +54,7 @@ fn failure_is_last_with_its_details() {
 
 #[test]
 fn narrow_terminal_has_fewer_columns() {
-    insta::assert_snapshot!(ended(&film(), look(DisplayKind::Live, 40)), @r"
+    insta::assert_snapshot!(ended(&film(), caps(DisplayKind::Live, 40)), @r"
 
     step           status       tries   time
     fetch          ✓ succeeded      1   1.2s
@@ -98,8 +98,8 @@ fn narrow_terminal_has_fewer_columns() {
 
 #[test]
 fn only_statuses_that_need_attention_have_a_bright_color() {
-    let look = TerminalCaps { color: ColorMode::On, ..look(DisplayKind::Live, 100) };
-    insta::assert_snapshot!(ended(&film(), look), @r"
+    let caps = TerminalCaps { color: ColorMode::On, ..caps(DisplayKind::Live, 100) };
+    insta::assert_snapshot!(ended(&film(), caps), @r"
 
     ␛[2mstep␛[0m           ␛[2mstatus␛[0m       ␛[2mtries␛[0m   ␛[2mwait␛[0m   ␛[2mtime␛[0m  ␛[2mworker␛[0m
     fetch          ␛[32m✓␛[0m ␛[2msucceeded␛[0m      ␛[2m1␛[0m   ␛[2m10ms␛[0m   1.2s  ␛[2malpha␛[0m
@@ -148,7 +148,7 @@ fn interruption_is_reported() {
         },
     ));
     film.takes.push((START + Span::millis(3_616_020), last));
-    let text = ended(&film, look(DisplayKind::Plain, 100));
+    let text = ended(&film, caps(DisplayKind::Plain, 100));
     let line = "interrupted once, for 1h 00m; finished steps were not run again";
     assert!(text.contains(line), "{text}");
     assert!(text.contains("98% of the time"), "{text}");
@@ -161,10 +161,10 @@ fn interruption_is_reported() {
 #[test]
 fn status_lines_show_running_steps_and_what_others_wait_for() {
     let film = film();
-    let mut screen = film.screen(look(DisplayKind::Live, 100), OutputMode::None);
+    let mut screen = film.screen(caps(DisplayKind::Live, 100), OutputMode::None);
     film.play(&mut screen, 4_000);
     let now = START + Span::secs(4);
-    let own = live_status(screen.look(), screen.summary(), now, &[]).join("\n");
+    let own = live_status(screen.caps(), screen.summary(), now, &[]).join("\n");
     let step = |name| film.step(name);
     let holder = |run, fence| LockHolder {
         run,
@@ -186,7 +186,7 @@ fn status_lines_show_running_steps_and_what_others_wait_for() {
         (step("soak"), WhyReport::Locks { waiting: vec![lock] }),
         (step("deploy"), WhyReport::Queue { ahead: 3, workers: Vec::new() }),
     ];
-    let line = live_status(screen.look(), screen.summary(), now, &waits).join("\n");
+    let line = live_status(screen.caps(), screen.summary(), now, &waits).join("\n");
     insta::assert_snapshot!(format!("{own}\n---\n{line}"), @r"
     ship running: 2 of 12 ended after 4s
     ● build              2s  on alpha

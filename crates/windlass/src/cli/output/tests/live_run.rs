@@ -3,15 +3,15 @@
 use windlass_core::engine::{CancelLevel, CancelReason, Event, event};
 use windlass_core::time::Span;
 
-use super::scripted_run::{START, film, look, text, visible};
+use super::scripted_run::{START, caps, film, text, visible};
 use crate::cli::output::{
     ColorMode, DisplayKind, GlyphSet, OutputMode, Screen, ScreenOptions, TerminalCaps,
 };
 
 /// The lines up to a time, and the block below them.
-fn picture(look: TerminalCaps, mode: OutputMode, ms: u64) -> String {
+fn picture(caps: TerminalCaps, mode: OutputMode, ms: u64) -> String {
     let film = film();
-    let mut screen = film.screen(look, mode);
+    let mut screen = film.screen(caps, mode);
     let lines = film.play(&mut screen, ms);
     let block = screen.block(START + Span::millis(ms), 24);
     format!("{}\n---\n{}", text(&lines), visible(&block.join("\n")))
@@ -19,7 +19,7 @@ fn picture(look: TerminalCaps, mode: OutputMode, ms: u64) -> String {
 
 #[test]
 fn wide_terminal_has_lines_above_a_block() {
-    insta::assert_snapshot!(picture(look(DisplayKind::Live, 100), OutputMode::Failures, 7_000), @r"
+    insta::assert_snapshot!(picture(caps(DisplayKind::Live, 100), OutputMode::Failures, 7_000), @r"
     ✓ fetch            1.2s
     ↻ unit             1.7s  exit 7; try 2 of 3 in 2.0s
     ✓ lint             3.0s
@@ -36,7 +36,7 @@ fn wide_terminal_has_lines_above_a_block() {
 
 #[test]
 fn narrow_terminal_omits_the_least_important_parts() {
-    insta::assert_snapshot!(picture(look(DisplayKind::Live, 40), OutputMode::Failures, 7_000), @r"
+    insta::assert_snapshot!(picture(caps(DisplayKind::Live, 40), OutputMode::Failures, 7_000), @r"
     ✓ fetch            1.2s
     ↻ unit             1.7s
         exit 7; try 2 of 3 in 2.0s
@@ -56,8 +56,8 @@ fn narrow_terminal_omits_the_least_important_parts() {
 
 #[test]
 fn colors_have_a_meaning() {
-    let look = TerminalCaps { color: ColorMode::On, ..look(DisplayKind::Live, 80) };
-    insta::assert_snapshot!(picture(look, OutputMode::Stream, 15_500), @r"
+    let caps = TerminalCaps { color: ColorMode::On, ..caps(DisplayKind::Live, 80) };
+    insta::assert_snapshot!(picture(caps, OutputMode::Stream, 15_500), @r"
     ␛[36mfetch        ␛[0m ␛[2m│␛[0m fetching 12 crates
     ␛[35mlint         ␛[0m ␛[2m│␛[0m ␛[32mChecking␛[0m app␛[0m
     ␛[36mfetch        ␛[0m ␛[2m│␛[0m 100%
@@ -92,8 +92,8 @@ fn colors_have_a_meaning() {
 
 #[test]
 fn terminal_without_unicode_gets_ascii_glyphs() {
-    let look = TerminalCaps { glyphs: GlyphSet::Ascii, ..look(DisplayKind::Live, 80) };
-    insta::assert_snapshot!(picture(look, OutputMode::Failures, 15_500), @r"
+    let caps = TerminalCaps { glyphs: GlyphSet::Ascii, ..caps(DisplayKind::Live, 80) };
+    insta::assert_snapshot!(picture(caps, OutputMode::Failures, 15_500), @r"
     + fetch            1.2s
     ~ unit             1.7s  exit 7; try 2 of 3 in 2.0s
     + lint             3.0s
@@ -112,7 +112,7 @@ fn terminal_without_unicode_gets_ascii_glyphs() {
 #[test]
 fn log_has_complete_lines_and_a_counter() {
     let film = film();
-    let mut screen = film.screen(look(DisplayKind::Plain, 100), OutputMode::Group);
+    let mut screen = film.screen(caps(DisplayKind::Plain, 100), OutputMode::Group);
     insta::assert_snapshot!(text(&film.play(&mut screen, 20_000)), @r"
      1/12  ✓ fetch            1.2s
         fetching 12 crates
@@ -147,7 +147,7 @@ fn log_has_complete_lines_and_a_counter() {
 #[test]
 fn stream_has_the_step_before_each_line() {
     let film = film();
-    let mut screen = film.screen(look(DisplayKind::Plain, 100), OutputMode::Stream);
+    let mut screen = film.screen(caps(DisplayKind::Plain, 100), OutputMode::Stream);
     insta::assert_snapshot!(text(&film.play(&mut screen, 20_000)), @r"
     fetch         │ fetching 12 crates
     lint          │ Checking app
@@ -184,7 +184,7 @@ fn stream_has_the_step_before_each_line() {
 fn block_fits_the_width_and_a_third_of_the_height() {
     let film = film();
     for (width, rows) in [(1, 1), (7, 3), (20, 6), (69, 24), (70, 24), (200, 100)] {
-        let mut screen = film.screen(look(DisplayKind::Live, width), OutputMode::Group);
+        let mut screen = film.screen(caps(DisplayKind::Live, width), OutputMode::Group);
         for ms in (0..17_000).step_by(500) {
             film.play(&mut screen, ms);
             let block = screen.block(START + Span::millis(ms), rows);
@@ -198,11 +198,11 @@ fn block_fits_the_width_and_a_third_of_the_height() {
 fn ctrl_c_hint_is_shown_only_where_ctrl_c_ends_the_run() {
     let (level, reason) = (CancelLevel::Stop, CancelReason::Asked);
     let said = |ctrl_c_ends| {
-        let (look, mode) = (look(DisplayKind::Live, 100), OutputMode::Failures);
+        let (caps, mode) = (caps(DisplayKind::Live, 100), OutputMode::Failures);
         let summary = film().summary();
         let cancelled =
             Event::RunCancelled(event::RunCancelled { run: summary.run(), level, reason });
-        let mut screen = Screen::new(summary, ScreenOptions { look, mode, slots: 4, ctrl_c_ends });
+        let mut screen = Screen::new(summary, ScreenOptions { caps, mode, slots: 4, ctrl_c_ends });
         screen.apply_event(START, &cancelled);
         visible(&text(&screen.take()))
     };

@@ -3,13 +3,13 @@
 use windlass_core::time::Span;
 use windlass_store::logs::LogId;
 
-use super::scripted_run::{START, film, look, text};
+use super::scripted_run::{START, caps, film, text};
 use crate::cli::output::{DisplayKind, OutputMode, annotations, junit, markdown};
 
 #[test]
 fn groups_stream_and_never_mix() {
     let film = film();
-    let mut screen = film.screen(look(DisplayKind::GitHub, 100), OutputMode::Group);
+    let mut screen = film.screen(caps(DisplayKind::GitHub, 100), OutputMode::Group);
     let mut lines = film.play(&mut screen, 9_000);
     screen.close(START + Span::secs(9));
     lines.extend(screen.take());

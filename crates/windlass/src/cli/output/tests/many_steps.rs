@@ -6,13 +6,13 @@ use windlass_core::plan::{PlanBuilder, StepSpec};
 use windlass_core::time::Span;
 use windlass_store::logs::LogId;
 
-use super::scripted_run::{START, ScriptedRun, film, hints, look};
+use super::scripted_run::{START, ScriptedRun, caps, film, hints};
 use crate::cli::output::{DisplayKind, OutputMode, ending};
 
 fn said(film: &ScriptedRun) -> String {
     let mut logs = |_: LogId, _: usize| Vec::new();
     let now = START + Span::hours(1);
-    ending(&look(DisplayKind::Live, 100), &film.ended(), now, &mut logs, &hints()).join("\n")
+    ending(&caps(DisplayKind::Live, 100), &film.ended(), now, &mut logs, &hints()).join("\n")
 }
 
 /// A matrix of this many cells, and a step that needs it.
@@ -107,7 +107,7 @@ fn long_table_shows_only_notable_steps() {
 #[test]
 fn flood_is_cut_at_little_cost() {
     let film = film();
-    let mut screen = film.screen(look(DisplayKind::Live, 80), OutputMode::Stream);
+    let mut screen = film.screen(caps(DisplayKind::Live, 80), OutputMode::Stream);
     film.play(&mut screen, 500);
     let log = LogId::new(screen.summary().run(), film.step("docs"), 1, 1);
     let chunk = b"a line of a flood\n".repeat(4_096);

@@ -140,13 +140,13 @@ impl ScriptedRun {
     }
 
     /// The screen before the first event, with four slots.
-    pub(super) fn screen(&self, look: TerminalCaps, mode: OutputMode) -> Screen {
+    pub(super) fn screen(&self, caps: TerminalCaps, mode: OutputMode) -> Screen {
         let earlier: StepDurations =
             [("bundle", 4), ("docs", 9), ("test[linux]", 6), ("deploy", 3)]
                 .map(|(name, secs)| (name.into(), Span::secs(secs)))
                 .into();
         let mut screen =
-            Screen::new(self.summary(), ScreenOptions { look, mode, slots: 4, ctrl_c_ends: true });
+            Screen::new(self.summary(), ScreenOptions { caps, mode, slots: 4, ctrl_c_ends: true });
         screen.set_past_durations(&earlier);
         screen
     }
@@ -191,7 +191,7 @@ pub(super) fn show(screen: &mut Screen, at: Time, take: &ScriptedEvent) {
 }
 
 /// A terminal of this width without colors.
-pub(super) fn look(manner: DisplayKind, width: usize) -> TerminalCaps {
+pub(super) fn caps(manner: DisplayKind, width: usize) -> TerminalCaps {
     TerminalCaps { color: ColorMode::Off, glyphs: GlyphSet::Unicode, display: manner, width }
 }
 
@@ -272,8 +272,9 @@ pub(super) fn film() -> ScriptedRun {
         .end("docs", stopped, StepFollowUp::Done(StepStatus::Cancelled))
         .begin("tell", 1);
     film.at(15_900).says("tell", 1, "sent the report");
-    let told = Outcome { output: StepOutput::Inline(r#"{"sent":3}"#.into()), ..Outcome::exit(0) };
-    film.at(16_020).end("tell", told, StepFollowUp::Done(StepStatus::Succeeded));
+    let outcome =
+        Outcome { output: StepOutput::Inline(r#"{"sent":3}"#.into()), ..Outcome::exit(0) };
+    film.at(16_020).end("tell", outcome, StepFollowUp::Done(StepStatus::Succeeded));
     film.ends(RunStatus::Failed);
     film
 }

@@ -70,9 +70,9 @@ impl PipelineGraph {
     }
 
     /// The drawing.
-    pub(crate) fn draw(&self, format: GraphFormat, look: &TerminalCaps) -> String {
+    pub(crate) fn draw(&self, format: GraphFormat, caps: &TerminalCaps) -> String {
         match format {
-            GraphFormat::Text => text::draw(self, look),
+            GraphFormat::Text => text::draw(self, caps),
             GraphFormat::Dot => dot::draw(self),
             GraphFormat::Mermaid => mermaid::draw(self),
             GraphFormat::Svg => svg::draw(self),

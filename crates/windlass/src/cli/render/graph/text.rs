@@ -7,7 +7,7 @@ use crate::cli::output::{ColorRole, GlyphSet, TerminalCaps};
 use crate::cli::render::topological::{ranks, topological};
 
 /// Draws the tree. Needs that it cannot show are named: `also after lint`.
-pub(super) fn draw(graph: &PipelineGraph, look: &TerminalCaps) -> String {
+pub(super) fn draw(graph: &PipelineGraph, caps: &TerminalCaps) -> String {
     let needs = graph.needs();
     let ranks = ranks(&needs);
     let parent =
@@ -21,15 +21,15 @@ pub(super) fn draw(graph: &PipelineGraph, look: &TerminalCaps) -> String {
             None => roots.push(node),
         }
     }
-    let tree = TextTree { graph, look, parents, children };
-    let mut lines = vec![look.paint(ColorRole::Strong, &graph.name)];
+    let tree = TextTree { graph, caps, parents, children };
+    let mut lines = vec![caps.paint(ColorRole::Strong, &graph.name)];
     tree.write(&roots, &mut lines);
     lines.join("\n")
 }
 
 struct TextTree<'a> {
     graph: &'a PipelineGraph,
-    look: &'a TerminalCaps,
+    caps: &'a TerminalCaps,
     parents: Vec<Option<usize>>,
     children: Vec<Vec<usize>>,
 }
@@ -37,7 +37,7 @@ struct TextTree<'a> {
 impl TextTree<'_> {
     /// Without recursion: a chain of ten thousand steps is a tree as deep.
     fn write(&self, roots: &[usize], lines: &mut Vec<String>) {
-        let signs = match self.look.glyphs {
+        let signs = match self.caps.glyphs {
             GlyphSet::Unicode => ["├─ ", "└─ ", "│  "],
             GlyphSet::Ascii => ["|- ", "`- ", "|  "],
         };
@@ -50,7 +50,7 @@ impl TextTree<'_> {
             .collect();
         while let Some((node, margin, is_last)) = open.pop() {
             let stem = if is_last { last } else { branch };
-            let stem = self.look.paint(ColorRole::Quiet, &format!("{margin}{stem}"));
+            let stem = self.caps.paint(ColorRole::Quiet, &format!("{margin}{stem}"));
             lines.push(format!("{stem}{}", self.step(node)));
             let margin = format!("{margin}{}", if is_last { "   " } else { through });
             let children = self.children[node].iter().rev().enumerate();
@@ -62,15 +62,15 @@ impl TextTree<'_> {
         let node = &self.graph.nodes[at];
         let mut parts = vec![node.label()];
         if node.conditional {
-            parts.push(self.look.paint(ColorRole::Quiet, "if"));
+            parts.push(self.caps.paint(ColorRole::Quiet, "if"));
         }
         parts.extend(
-            node.locks.iter().map(|lock| self.look.paint(ColorRole::Warn, &format!("[{lock}]"))),
+            node.locks.iter().map(|lock| self.caps.paint(ColorRole::Warn, &format!("[{lock}]"))),
         );
         let others = self.other_needs(node, self.parents[at]);
         if !others.is_empty() {
             let also = format!("also after {}", others.join(", "));
-            parts.push(self.look.paint(ColorRole::Quiet, &also));
+            parts.push(self.caps.paint(ColorRole::Quiet, &also));
         }
         parts.join("  ")
     }

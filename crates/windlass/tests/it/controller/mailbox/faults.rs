@@ -19,9 +19,9 @@ const STEPS: usize = 60;
 async fn storm(weather: MailboxFaults, seed: u64) {
     let (journal, witness) = (journal(), Arc::new(MailboxWitness::default()));
     let calm: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
-    let place: Arc<dyn Mailboxes> = Arc::new(FaultyMailboxes::new(calm, weather, seed));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let _mates = [(); 3].map(|()| MailboxWorker::join(&place, &witness));
+    let mailboxes: Arc<dyn Mailboxes> = Arc::new(FaultyMailboxes::new(calm, weather, seed));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let _mates = [(); 3].map(|()| MailboxWorker::join(&mailboxes, &witness));
     let mut plan = PlanBuilder::new("storm");
     for step in 0..STEPS {
         let retry = RetryPolicy { lost: 100, ..RetryPolicy::default() };

@@ -35,9 +35,9 @@ fn many(steps: usize) -> Arc<Plan> {
 
 #[tokio::test(start_paused = true)]
 async fn three_workers_run_every_step_once_and_their_output_arrives() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let mates = [(); 3].map(|()| MailboxWorker::join(&place, &witness));
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let mates = [(); 3].map(|()| MailboxWorker::join(&mailboxes, &witness));
     let plan = many(60);
     leader.node.submit(run(1), &plan).await;
     assert_eq!(leader.ended(run(1)).await, RunStatus::Succeeded);
@@ -52,10 +52,10 @@ async fn three_workers_run_every_step_once_and_their_output_arrives() {
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_cannot_join_under_a_number_that_is_not_made_from_its_secret() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
     let (honest, other) =
-        (MailboxWorker::join(&place, &witness), MailboxWorker::join(&place, &witness));
+        (MailboxWorker::join(&mailboxes, &witness), MailboxWorker::join(&mailboxes, &witness));
     let again = |worker| RegisterRequest { incarnation: Incarnation(2), ..register(worker) };
     // The leader's own worker has the first number.
     for stolen in [WorkerId(1), honest.secret.worker_id()] {
@@ -69,14 +69,14 @@ async fn a_worker_cannot_join_under_a_number_that_is_not_made_from_its_secret() 
 
 #[tokio::test(start_paused = true)]
 async fn output_of_another_workers_step_is_not_kept() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let mate = MailboxWorker::join(&place, &witness);
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let mate = MailboxWorker::join(&mailboxes, &witness);
     let plan = plan(["build"]);
     leader.node.submit(run(1), &plan).await;
     leader.ended(run(1)).await;
     mate.die();
-    let other = MailboxWorker::join(&place, &witness);
+    let other = MailboxWorker::join(&mailboxes, &witness);
     let log = LogId { run: run(1), attempt: 1, delivery: 1, ..LogId::default() };
     let forged = windlass_link::output::LogChunk { log, at: 0, bytes: b"forged".to_vec() };
     let taken = windlass_link::output::OutputLink::ship(&other.link, vec![forged]).await;
@@ -85,9 +85,9 @@ async fn output_of_another_workers_step_is_not_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn output_for_unknown_logs_is_counted_against_the_worker_that_sends_it() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let _leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let [mate, other] = [(); 2].map(|()| MailboxWorker::join(&place, &witness));
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let _leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let [mate, other] = [(); 2].map(|()| MailboxWorker::join(&mailboxes, &witness));
     let unknown = |count: usize| {
         let log = LogId { run: run(1), attempt: 1, delivery: 1, ..LogId::default() };
         vec![LogChunk { log, at: 0, bytes: b"x".to_vec() }; count]
@@ -105,31 +105,31 @@ async fn output_for_unknown_logs_is_counted_against_the_worker_that_sends_it() {
 
 #[tokio::test(start_paused = true)]
 async fn second_leader_is_refused_with_the_first() {
-    let place = memory();
-    let first = MailboxLeader::start(&journal(), &place).await.expect("nobody leads");
-    let second = MailboxLeader::start(&journal(), &place).await.err();
+    let mailboxes = memory();
+    let first = MailboxLeader::start(&journal(), &mailboxes).await.expect("nobody leads");
+    let second = MailboxLeader::start(&journal(), &mailboxes).await.err();
     let Some(MailboxServerError::Mail { error: MailboxError::AlreadyLed { by }, .. }) = second
     else {
         panic!("{second:?}");
     };
     assert_eq!(by, "ann, pid 7");
     first.end().await.expect("in good order");
-    MailboxLeader::start(&journal(), &place).await.expect("it was given up");
+    MailboxLeader::start(&journal(), &mailboxes).await.expect("it was given up");
 }
 
 #[tokio::test(start_paused = true)]
 async fn next_leader_of_a_journal_continues_running_steps() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let _mates = [(); 2].map(|()| MailboxWorker::join(&place, &witness));
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let _mates = [(); 2].map(|()| MailboxWorker::join(&mailboxes, &witness));
     leader.node.submit(run(1), &many(200)).await;
     while witness.starts().len() < 20 {
         pass(Span::millis(1)).await;
     }
     leader.crash(&journal).await;
     let began = Instant::now();
-    let next = MailboxLeader::start(&journal, &place).await.expect("the binding has lapsed");
-    assert_eq!(place.binding().await.expect("it answers").epoch, BindingEpoch(2));
+    let next = MailboxLeader::start(&journal, &mailboxes).await.expect("the binding has lapsed");
+    assert_eq!(mailboxes.binding().await.expect("it answers").epoch, BindingEpoch(2));
     assert_eq!(next.ended(run(1)).await, RunStatus::Succeeded);
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     let starts = witness.starts().clone();
@@ -138,25 +138,25 @@ async fn next_leader_of_a_journal_continues_running_steps() {
 
 #[tokio::test(start_paused = true)]
 async fn restarted_leader_gets_the_existing_workers() {
-    let (place, witness) = (memory(), Arc::new(MailboxWitness::default()));
+    let (mailboxes, witness) = (memory(), Arc::new(MailboxWitness::default()));
     let lost = journal();
-    let leader = MailboxLeader::start(&lost, &place).await.expect("nobody leads");
-    let _mate = MailboxWorker::join(&place, &witness);
+    let leader = MailboxLeader::start(&lost, &mailboxes).await.expect("nobody leads");
+    let _mate = MailboxWorker::join(&mailboxes, &witness);
     leader.node.submit(run(1), &plan(["long"])).await;
     while witness.starts().is_empty() {
         pass(Span::millis(1)).await;
     }
     leader.crash(&lost).await;
-    let anew = MailboxLeader::start(&journal(), &place).await.expect("the binding has lapsed");
+    let anew = MailboxLeader::start(&journal(), &mailboxes).await.expect("the binding has lapsed");
     anew.node.submit(run(2), &plan(["build"])).await;
     assert_eq!(anew.ended(run(2)).await, RunStatus::Succeeded);
 }
 
 #[tokio::test(start_paused = true)]
 async fn finished_leader_posts_its_final_status_and_every_worker_exits() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let mate = MailboxWorker::join(&place, &witness);
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let mate = MailboxWorker::join(&mailboxes, &witness);
     leader.node.submit(run(1), &plan(["build"])).await;
     leader.ended(run(1)).await;
     leader.final_status.write("succeeded");
@@ -164,9 +164,10 @@ async fn finished_leader_posts_its_final_status_and_every_worker_exits() {
     leader.end().await.expect("in good order");
     assert_eq!(mate.ends().await, Err(WorkerError::Finished("succeeded".to_owned())));
     assert!(began.elapsed() < Duration::from_millis(100), "it is told: {:?}", began.elapsed());
-    let late = MailboxWorker::join(&place, &witness).ends().await;
+    let late = MailboxWorker::join(&mailboxes, &witness).ends().await;
     assert_eq!(late, Err(WorkerError::Finished("succeeded".to_owned())));
-    let next = MailboxLeader::start(&crate::controller::test_node::journal(), &place).await.err();
+    let next =
+        MailboxLeader::start(&crate::controller::test_node::journal(), &mailboxes).await.err();
     assert!(matches!(
         next,
         Some(MailboxServerError::Mail { error: MailboxError::Finished { .. }, .. })
@@ -175,9 +176,9 @@ async fn finished_leader_posts_its_final_status_and_every_worker_exits() {
 
 #[tokio::test(start_paused = true)]
 async fn worker_without_a_leader_ends_after_its_grace_and_reports_why() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let mate = MailboxWorker::join(&place, &witness);
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let mate = MailboxWorker::join(&mailboxes, &witness);
     leader.node.submit(run(1), &plan(["long"])).await;
     while witness.starts().is_empty() {
         pass(Span::millis(1)).await;
@@ -194,9 +195,9 @@ async fn worker_without_a_leader_ends_after_its_grace_and_reports_why() {
 async fn leader_without_the_link_stops_before_its_binding_ends_and_worker_after_its_grace() {
     let (journal, witness) = (journal(), Arc::new(MailboxWitness::default()));
     let storm = FaultyMailboxes::new(memory(), MailboxFaults::default(), 1);
-    let place: Arc<dyn Mailboxes> = Arc::new(storm.clone());
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let mate = MailboxWorker::join(&place, &witness);
+    let mailboxes: Arc<dyn Mailboxes> = Arc::new(storm.clone());
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let mate = MailboxWorker::join(&mailboxes, &witness);
     leader.node.submit(run(1), &plan(["build"])).await;
     leader.ended(run(1)).await;
     storm.set_disconnected(true);
@@ -213,9 +214,9 @@ async fn leader_without_the_link_stops_before_its_binding_ends_and_worker_after_
 async fn emptied_mailbox_ends_leader_and_workers_at_once() {
     let (journal, witness) = (journal(), Arc::new(MailboxWitness::default()));
     let forgetful = ForgetfulMailboxes::default();
-    let place: Arc<dyn Mailboxes> = Arc::new(forgetful.clone());
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let mate = MailboxWorker::join(&place, &witness);
+    let mailboxes: Arc<dyn Mailboxes> = Arc::new(forgetful.clone());
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let mate = MailboxWorker::join(&mailboxes, &witness);
     leader.node.submit(run(1), &plan(["build"])).await;
     leader.ended(run(1)).await;
     let began = Instant::now();
@@ -236,27 +237,27 @@ async fn emptied_mailbox_ends_leader_and_workers_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn messages_without_the_secret_are_ignored() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let stranger = MailboxWorker::with_key(&place, &witness, MailboxKey::new("run-7", None));
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let stranger = MailboxWorker::with_key(&mailboxes, &witness, MailboxKey::new("run-7", None));
     let began = Instant::now();
     assert!(matches!(stranger.ends().await, Err(WorkerError::NoLeader { .. })));
     assert_eq!(began.elapsed().as_secs(), GRACE.as_secs());
-    let _mate = MailboxWorker::with_key(&place, &witness, key());
+    let _mate = MailboxWorker::with_key(&mailboxes, &witness, key());
     leader.node.submit(run(1), &plan(["build"])).await;
     assert_eq!(leader.ended(run(1)).await, RunStatus::Succeeded);
 }
 
 #[tokio::test(start_paused = true)]
 async fn dead_workers_steps_move_once_its_guard_has_reported() {
-    let (journal, place, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
-    let leader = MailboxLeader::start(&journal, &place).await.expect("nobody leads");
-    let first = MailboxWorker::join(&place, &witness);
+    let (journal, mailboxes, witness) = (journal(), memory(), Arc::new(MailboxWitness::default()));
+    let leader = MailboxLeader::start(&journal, &mailboxes).await.expect("nobody leads");
+    let first = MailboxWorker::join(&mailboxes, &witness);
     leader.node.submit(run(1), &plan(["long"])).await;
     while witness.starts().is_empty() {
         pass(Span::millis(1)).await;
     }
-    let second = MailboxWorker::join(&place, &witness);
+    let second = MailboxWorker::join(&mailboxes, &witness);
     pass(Span::secs(1)).await;
     let died = Instant::now();
     first.die();

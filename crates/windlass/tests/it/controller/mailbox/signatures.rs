@@ -79,8 +79,8 @@ async fn make(worker: &ScriptedMailboxWorker, grant: &LeaseGrant) -> (LogId, Fin
     let piece = LogChunk { log: value, at: 0, bytes: MADE.to_vec() };
     let taken = worker.link.ship(vec![piece]).await.expect("it is taken");
     assert_eq!(taken.sizes, [Some(MADE.len() as u64)]);
-    let place = LargeValueLocation::Leader { hash: [7; 32], size: MADE.len() as u64 };
-    let kept = LargeValueRef { run, step, attempt, delivery: grant.delivery, place };
+    let location = LargeValueLocation::Leader { hash: [7; 32], size: MADE.len() as u64 };
+    let kept = LargeValueRef { run, step, attempt, delivery: grant.delivery, location };
     let outcome = Outcome { output: StepOutput::Kept(kept.into()), ..Outcome::exit(0) };
     (value, FinishedAttempt { lease: grant.lease, outcome, ran: None })
 }
@@ -92,14 +92,14 @@ fn denied<T: std::fmt::Debug>(answered: Result<T, LinkError>) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn worker_fetches_results_that_its_leased_step_reads_and_no_others() {
-    let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
-    let leader = MailboxLeader::start(&journal(), &place).await.expect("nobody leads");
+    let mailboxes: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+    let leader = MailboxLeader::start(&journal(), &mailboxes).await.expect("nobody leads");
     let mut plan = PlanBuilder::new("ship");
     let build = plan.step("build", StepSpec::default());
     let deploy = plan.step("deploy", StepSpec { reads: vec![build], ..StepSpec::default() });
     plan.needs(deploy, build);
     leader.node.submit(run(1), &Arc::new(plan.build().expect("a valid plan"))).await;
-    let mut own = ScriptedMailboxWorker::join(&place).await;
+    let mut own = ScriptedMailboxWorker::join(&mailboxes).await;
     let first = own.granted(Vec::new()).await;
     let (value, finished) = make(&own, &first).await;
     let reason = denied(own.link.fetch(value, 0).await);
@@ -107,7 +107,7 @@ async fn worker_fetches_results_that_its_leased_step_reads_and_no_others() {
     let deploying = own.granted(vec![finished]).await;
     assert_eq!(&*deploying.name, "deploy");
     assert_eq!(own.link.fetch(value, 2).await.expect("it is read").bytes, &MADE[2..]);
-    let other = ScriptedMailboxWorker::join(&place).await;
+    let other = ScriptedMailboxWorker::join(&mailboxes).await;
     denied(other.link.fetch(value, 0).await);
     denied(own.link.fetch(value.output(), 0).await);
     drop(leader);
@@ -116,11 +116,11 @@ async fn worker_fetches_results_that_its_leased_step_reads_and_no_others() {
 /// All workers have the run's secret, and read what others write.
 #[tokio::test(start_paused = true)]
 async fn request_of_a_worker_is_accepted_only_with_its_signature() {
-    let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
-    let leader = MailboxLeader::start(&journal(), &place).await.expect("nobody leads");
-    let own = ScriptedMailboxWorker::join(&place).await;
+    let mailboxes: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+    let leader = MailboxLeader::start(&journal(), &mailboxes).await.expect("nobody leads");
+    let own = ScriptedMailboxWorker::join(&mailboxes).await;
     let other = WorkerSecret::generate().expect("random bytes");
-    let epoch = place.binding().await.expect("it answers").epoch;
+    let epoch = mailboxes.binding().await.expect("it answers").epoch;
     let envelope =
         MessageEnvelope { epoch, from: MailboxId(7 << 32), to: MailboxId::LEADER, number: 1 };
     let ended = MailboxRequest::Ended { incarnation: Incarnation(1), started: Vec::new() };
@@ -131,8 +131,8 @@ async fn request_of_a_worker_is_accepted_only_with_its_signature() {
         let (ask, _, signature) = signed.expect("its fields");
         let forged = (ask, own.secret.digest(), signature);
         let messages = envelope.seal(&key(), &forged).expect("it is small");
-        place.send(messages).await.expect("there is room");
-        let answers = place.receive(envelope.from, Duration::from_secs(1)).await;
+        mailboxes.send(messages).await.expect("there is room");
+        let answers = mailboxes.receive(envelope.from, Duration::from_secs(1)).await;
         assert_eq!(answers.expect("it is reached").len(), usize::from(is_heard));
     }
     drop(leader);
@@ -140,10 +140,10 @@ async fn request_of_a_worker_is_accepted_only_with_its_signature() {
 
 #[tokio::test(start_paused = true)]
 async fn worker_makes_no_exchange_for_another() {
-    let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
-    let leader = MailboxLeader::start(&journal(), &place).await.expect("nobody leads");
-    let mut own = ScriptedMailboxWorker::join(&place).await;
-    let other = ScriptedMailboxWorker::join(&place).await;
+    let mailboxes: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+    let leader = MailboxLeader::start(&journal(), &mailboxes).await.expect("nobody leads");
+    let mut own = ScriptedMailboxWorker::join(&mailboxes).await;
+    let other = ScriptedMailboxWorker::join(&mailboxes).await;
     let forged = own.next(Vec::new());
     let reason = denied(other.link.exchange(forged).await);
     assert!(reason.contains("the secret is not"), "{reason}");
@@ -153,28 +153,28 @@ async fn worker_makes_no_exchange_for_another() {
 /// Every program with the run's secret can send a letter again as it is.
 #[tokio::test(start_paused = true)]
 async fn replayed_messages_of_a_dead_worker_do_not_keep_its_leases() {
-    let place: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
-    let leader = MailboxLeader::start(&journal(), &place).await.expect("nobody leads");
+    let mailboxes: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
+    let leader = MailboxLeader::start(&journal(), &mailboxes).await.expect("nobody leads");
     let plan = plan(["s"]);
     leader.node.submit(run(1), &plan).await;
-    let mut own = ScriptedMailboxWorker::join(&place).await;
+    let mut own = ScriptedMailboxWorker::join(&mailboxes).await;
     let lease = own.granted(Vec::new()).await.lease;
     let in_flight = vec![InFlightLease { lease, phase: LeasePhase::Started }];
     let last = MailboxRequest::Exchange(Exchange { in_flight, ..own.next(Vec::new()) });
-    let epoch = place.binding().await.expect("it answers").epoch;
+    let epoch = mailboxes.binding().await.expect("it answers").epoch;
     let envelope =
         MessageEnvelope { epoch, from: MailboxId(7 << 32), to: MailboxId::LEADER, number: 9 };
     let signed = SignedMailboxRequest::new(&last, &envelope, &own.secret);
     let messages = envelope.seal(&key(), &signed).expect("it is small");
     let status = || {
-        leader.node.handle.views().look(|view| view.engine.worker_status(own.secret.worker_id()))
+        leader.node.handle.views().with(|view| view.engine.worker_status(own.secret.worker_id()))
     };
-    place.send(messages.clone()).await.expect("there is room");
+    mailboxes.send(messages.clone()).await.expect("there is room");
     pass(Span::secs(1)).await;
     assert_eq!(status(), Some(WorkerStatus::Online));
     let leased = leader.node.step_status(run(1), &plan, "s");
     for _ in 0..600 {
-        place.send(messages.clone()).await.expect("there is room");
+        mailboxes.send(messages.clone()).await.expect("there is room");
         pass(Span::secs(1)).await;
     }
     assert_eq!(status(), Some(WorkerStatus::Lost));

@@ -49,7 +49,7 @@ fn plan_of(number: u64) -> Arc<Plan> {
 pub(super) async fn ended(handle: &NodeHandle, run: RunId) -> RunStatus {
     let end = |view: &EngineView| view.engine.run_status(run).filter(|it| it.is_terminal());
     handle.views().wait_for(|view| end(view).is_some()).await;
-    handle.views().look(end).expect("it has ended")
+    handle.views().with(end).expect("it has ended")
 }
 
 /// Faults, one after the other, until the storm is over.
