@@ -2,6 +2,8 @@
 
 mod attacks;
 mod fixtures;
+#[cfg(feature = "objects")]
+mod folder_store;
 mod round_trip;
 mod selections;
 mod unchanged;

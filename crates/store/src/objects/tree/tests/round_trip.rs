@@ -4,14 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, UNIX_EPOCH};
 
-use windlass_core::manifest::{EntryKind, Manifest};
-use windlass_core::object::ObjectId;
+use windlass_core::manifest::Manifest;
 use windlass_core::time::Time;
 
 use super::fixtures::{capture, copy, fill, folder, store, write};
 use crate::conformance::block_on as wait;
-use crate::objects::tree::{TreeError, materialize_tree, send_tree};
-use crate::objects::{FolderObjects, ObjectStore as _, read_manifest};
+use crate::objects::tree::{TreeError, send_tree};
 
 #[test]
 fn written_folder_is_captured_as_the_same_manifest() {
@@ -47,25 +45,6 @@ fn written_files_have_the_time_of_the_caller() {
 }
 
 #[test]
-fn files_that_the_store_has_are_not_sent() {
-    let (from, folder) = (folder(), folder());
-    fill(from.path());
-    let store = FolderObjects::open(folder.path()).unwrap();
-    let manifest = capture(from.path()).unwrap().manifest;
-    let first = wait(send_tree(&store, from.path(), &manifest)).unwrap();
-    // The copy is the same object as the original.
-    let files = manifest.entries().iter().filter(|it| matches!(it.kind, EntryKind::File { .. }));
-    assert_eq!(first.objects, files.count() - 1);
-    assert_eq!(wait(read_manifest(&store, first.manifest)).unwrap(), Ok(manifest.clone()));
-    let again = wait(send_tree(&store, from.path(), &manifest)).unwrap();
-    assert_eq!((again.objects, again.bytes, again.manifest), (0, 0, first.manifest));
-    write(from.path(), "many/7", "changed");
-    let manifest = capture(from.path()).unwrap().manifest;
-    let changed = wait(send_tree(&store, from.path(), &manifest)).unwrap();
-    assert_eq!((changed.objects, changed.bytes), (1, 7));
-}
-
-#[test]
 fn file_that_changed_after_the_capture_is_refused() {
     let (from, text) = (folder(), "x".repeat(3 << 20));
     for (path, before, after) in
@@ -84,20 +63,6 @@ fn file_that_changed_after_the_capture_is_refused() {
         let error = wait(send_tree(&store(), from.path(), &manifest)).unwrap_err();
         assert!(matches!(&error, TreeError::Changed { path: it } if it == path), "{error}");
     }
-}
-
-#[test]
-fn upload_of_a_large_file_continues() {
-    let (from, stored) = (folder(), folder());
-    fill(from.path());
-    let store = FolderObjects::open(stored.path()).unwrap();
-    let bytes = fs::read(from.path().join("large")).unwrap();
-    wait(store.append(ObjectId::of(&bytes), 0, bytes[..2 << 20].to_vec())).unwrap();
-    let manifest = capture(from.path()).unwrap().manifest;
-    wait(send_tree(&store, from.path(), &manifest)).unwrap();
-    let to = folder();
-    wait(materialize_tree(&store, &manifest, to.path(), None)).unwrap();
-    assert!(fs::read(to.path().join("large")).unwrap() == bytes);
 }
 
 #[test]
