@@ -33,6 +33,32 @@ fn links_of_documents_lead_somewhere() {
     });
 }
 
+/// A rendered book has the files of `docs` only.
+#[test]
+fn links_of_the_book_stay_in_the_book() {
+    let planted = [("docs/guides/a.md", "see [this](../../examples/worker.py)")];
+    hold(&planted, |file, _| {
+        if !file.is("md") || !file.path.starts_with("docs/") {
+            return Vec::new();
+        }
+        let leaving =
+            links(&file.text).into_iter().filter(|link| !target(file, link).starts_with("docs/"));
+        leaving.map(|link| format!("`{link}` is not in the book")).collect()
+    });
+}
+
+/// A page of the book shows a file of the repository with `{{#include …}}`.
+#[test]
+fn includes_of_the_book_exist() {
+    let planted = [("docs/a.md", "```rust\n{{#include ../missing.rs}}\n```\n")];
+    hold(&planted, |file, _| {
+        let included = file.text.split("{{#include ").skip(1).filter_map(|it| it.split_once("}}"));
+        let included = included.filter(|_| file.is("md") && file.path.starts_with("docs/"));
+        let missing = included.filter(|(path, _)| !exists(&target(file, path)));
+        missing.map(|(path, _)| format!("includes `{path}`, which is missing")).collect()
+    });
+}
+
 #[test]
 fn every_page_of_the_book_is_in_its_summary() {
     hold(&[("docs/lost.md", "# Lost\n")], |file, tree| {
@@ -53,14 +79,23 @@ fn links(text: &str) -> Vec<&str> {
 
 fn leads_somewhere(file: &RepositoryFile, link: &str, tree: &[RepositoryFile]) -> bool {
     let (path, heading) = link.split_once('#').unwrap_or((link, ""));
-    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let target = if path.is_empty() { file.path.clone() } else { resolve(folder, path) };
+    let target = target(file, path);
     let page = tree.iter().chain([file]).find(|other| other.path == target);
-    let exists = || windlass_testkit::house::repository_root().join(&target).exists();
     match page {
         Some(page) => heading.is_empty() || headings(&page.text).any(|known| known == heading),
-        None => heading.is_empty() && exists(),
+        None => heading.is_empty() && exists(&target),
     }
+}
+
+/// Returns the path of the file that a link of a document leads to.
+fn target(file: &RepositoryFile, link: &str) -> String {
+    let (path, _) = link.split_once('#').unwrap_or((link, ""));
+    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    if path.is_empty() { file.path.clone() } else { resolve(folder, path) }
+}
+
+fn exists(path: &str) -> bool {
+    windlass_testkit::house::repository_root().join(path).exists()
 }
 
 /// Resolves `..` in a path relative to a folder of the repository.
