@@ -14,7 +14,7 @@
 //! | `final_report`, `failure`, `command_hints`, `steps_table` | a run that has ended |
 //! | `escape_control` | escaping of untrusted names and messages |
 //! | `program_name` | commands with the name of another program |
-//! | `live_status` | running steps, and reasons of waiting ones |
+//! | `live_status`, `why_phrase` | running steps, and waiting ones; why a step waits |
 //! | `process_log`, `process_log_layer` | records of long-running processes; their lines, as text or objects |
 //! | `github`, `junit` | reports for GitHub and `JUnit` readers |
 
@@ -49,6 +49,7 @@ mod terminal_caps;
 mod tests;
 mod text_width;
 mod tty;
+mod why_phrase;
 
 pub(crate) use color::ColorRole;
 pub(crate) use command_hints::{CommandHints, quoted};
@@ -57,7 +58,7 @@ pub(crate) use github::{annotations, markdown};
 pub(crate) use junit::junit;
 pub(crate) use key_input::KeyInput;
 pub(crate) use line_splitter::{LineSplitter, sanitize_lines};
-pub(crate) use live_status::{live_status, why_phrase};
+pub(crate) use live_status::live_status;
 pub(super) use print::{
     print_bytes, print_data, print_event, print_json_lines, print_message, stdout_is_terminal,
 };
@@ -71,3 +72,4 @@ pub(crate) use table::{ColumnAlign, TextTable};
 pub(crate) use terminal::Terminal;
 pub(crate) use terminal_caps::{ColorMode, DisplayKind, GlyphSet, TerminalCaps};
 pub(crate) use text_width::columns;
+pub(crate) use why_phrase::why_phrase;
