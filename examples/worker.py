@@ -5,7 +5,7 @@
 
 It shows all that a worker of one's own has to do (docs/reference/api.md, "Workers of your own"):
 
-    register    once; with its secret again, it takes over from its former life
+    register    once; with its secret again, it takes over from its former incarnation
     claim       a step, with a request_id that it repeats until it is answered: no step is claimed twice by mistake
     heartbeat   while the step runs, naming its fence; the answer names what must be stopped, and when the lease expires
     events      what the step prints, as it comes

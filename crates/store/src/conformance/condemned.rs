@@ -39,7 +39,7 @@ pub(super) fn a_passed_term_condemns_nothing(fresh: &FreshStorage<'_>) -> CheckR
     expect_same("runs condemned", &block_on(rival.condemned())?, &BTreeSet::new())
 }
 
-/// The mark of a start is replaced by the next mark, and removed when the start is done.
+/// The next mark of a start replaces the last one, and is removed when the start has finished.
 pub(super) fn a_start_leaves_a_mark_until_it_is_done(fresh: &FreshStorage<'_>) -> CheckResult {
     let harness = fresh();
     let journal = harness.open();

@@ -63,7 +63,7 @@ fn is_written_once<const N: usize>(
     expect_batches(&journal, &written)
 }
 
-/// An append whose reply was lost is in the journal of the next leader. Its writer's repeat is refused as stale and
+/// An append whose reply was lost is in the journal of the next leader. The repeat by its writer is refused as stale and
 /// changes nothing.
 pub(super) fn the_next_leader_sees_an_append_without_answer(
     fresh: &FreshStorage<'_>,

@@ -13,7 +13,7 @@ pub type JournalHandle = Arc<dyn Journal>;
 /// Creates new, empty storage.
 pub type FreshStorage<'a, S = dyn Journal> = dyn Fn() -> Box<dyn StorageHarness<S>> + 'a;
 
-/// A storage of journals, unless another kind of store is named, and its handles. A function that opens a handle
+/// The storage of a kind of store (default: journals), and its handles. A function that opens a handle
 /// implements it.
 pub trait StorageHarness<S: ?Sized = dyn Journal> {
     /// Opens another handle on the same storage: another candidate, or the same node after a restart if all other

@@ -36,7 +36,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A leader that tracks its head, as a real one does.
+/// A leader that tracks its head, as a controller does.
 #[derive(Debug)]
 pub struct JournalTestLeader {
     /// The leader's handle.
@@ -67,14 +67,14 @@ impl JournalTestLeader {
         self.leadership.term
     }
 
-    /// Its next batch, of so many events, behind the head that it knows.
+    /// Returns its next batch of this many events, after its head.
     pub fn batch(&mut self, events: usize) -> Arc<EventBatch> {
         let first = self.head.0;
         let events = (1..=events as u64).map(|event| filler(first + event));
         self.batch_of(RecordedEvent::sequence(self.head, events).collect())
     }
 
-    /// Its next batch, of these events.
+    /// Returns its next batch with these events.
     pub fn batch_of(&mut self, events: Vec<Arc<RecordedEvent>>) -> Arc<EventBatch> {
         self.batches += 1;
         let id = BatchId((self.term().0 << 32) | self.batches);
@@ -92,7 +92,7 @@ impl JournalTestLeader {
         Ok(batch)
     }
 
-    /// Appends so many events, which must be taken.
+    /// Appends a batch of this many events, which must be accepted.
     pub fn write(&mut self, events: usize) -> Result<Arc<EventBatch>, CheckDifference> {
         let append = self.batch(events);
         self.append_accepted(append)
@@ -104,13 +104,13 @@ impl JournalTestLeader {
     }
 }
 
-/// The same batch under another term and behind another position.
+/// Returns the same batch under another term and after another position.
 pub(super) fn moved(batch: &EventBatch, term: Term, after: Position) -> Arc<EventBatch> {
     let events = batch.events.iter().map(|recorded| (recorded.at, recorded.event.clone()));
     Arc::new(EventBatch::new(term, batch.id, after, events))
 }
 
-/// An event that tells where it was meant to be.
+/// Returns an event that contains its intended position.
 pub(super) fn filler(position: u64) -> (Time, Event) {
     let event = Event::Granted(event::Granted {
         run: RunId(1),
@@ -154,7 +154,7 @@ pub(super) fn expect_stale(what: &str, answer: &Result<Position, StoreError>) ->
     expect_true(&format!("{what}: found {answer:?}, promised Stale"), stale)
 }
 
-/// Everything in the journal, read from the beginning, after checking that there is no hole in it.
+/// Returns all batches of the journal, and checks that there are no gaps.
 pub fn read_all_batches(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, CheckDifference> {
     let mut all: Vec<Arc<EventBatch>> = Vec::new();
     let mut at = Position(0);
@@ -174,7 +174,7 @@ pub fn read_all_batches(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>,
     Ok(all)
 }
 
-/// Demands that the journal holds this and nothing else.
+/// Checks that the journal has exactly these batches.
 pub(super) fn expect_batches(journal: &JournalHandle, batches: &[Arc<EventBatch>]) -> CheckResult {
     expect_same_list("the journal", &read_all_batches(journal)?, batches)
 }

@@ -157,7 +157,7 @@ impl ComparedJournal {
             }
             JournalOperation::Append { term, after, batch } => {
                 let (journal, term) = of_term(term);
-                // What follows from name and place: a repeat is a repeat of all of it.
+                // A batch with the same name and position is a repeat of the whole batch.
                 let events = (0..=batch.0 % 4).map(|event| filler(after.0 + event));
                 let batch = Arc::new(EventBatch::new(term, batch, after, events));
                 block_on(journal.append(batch)).map(JournalAnswer::At)

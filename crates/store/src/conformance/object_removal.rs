@@ -13,7 +13,7 @@ use crate::objects::{
     BLOCK, RemovedObjects, check_objects, read_manifest, send_bytes, sweep_objects,
 };
 
-/// Longer than a store may record a touch too early, and shorter than the minimum grace period.
+/// Longer than the inaccuracy of a recorded touch, and shorter than the minimum grace period.
 const MOMENT: Span = Span::mins(2);
 
 fn put_large(store: &Objects, (id, bytes): &(ObjectId, Vec<u8>)) -> CheckResult {
@@ -21,7 +21,7 @@ fn put_large(store: &Objects, (id, bytes): &(ObjectId, Vec<u8>)) -> CheckResult 
     Ok(block_on(store.finish(*id, bytes.len() as u64))?)
 }
 
-/// Objects that were touched at the moment or later stay. The others are removed, and can be stored again.
+/// Objects that were touched at this time or later stay. The others are removed, and can be stored again.
 pub(super) fn untouched_objects_are_removed(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -43,7 +43,7 @@ pub(super) fn untouched_objects_are_removed(fresh: &FreshObjectStore<'_>) -> Che
     Ok(())
 }
 
-/// Objects beside the removed ones stay, whatever they were stored with.
+/// Objects stay that were stored together with removed ones.
 pub(super) fn removal_touches_no_other_object(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let (store, other) = (harness.open(), harness.open());
@@ -80,8 +80,8 @@ pub(super) fn old_uploads_are_removed(fresh: &FreshObjectStore<'_>) -> CheckResu
     expect_object(&store, &(id, bytes))
 }
 
-/// A sweep removes nothing within the grace period, live or not. That it removes what is older follows from the rule and
-/// from the removal.
+/// A sweep removes nothing within the grace period, whether it is used or not. The removal of older objects follows from
+/// the rule and from the checks of removal.
 pub(super) fn a_sweep_spares_what_is_new(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -93,7 +93,7 @@ pub(super) fn a_sweep_spares_what_is_new(fresh: &FreshObjectStore<'_>) -> CheckR
     objects.iter().try_for_each(|object| expect_object(&store, object))
 }
 
-/// A manifest reads as it was sent, and a check finds the object that it names and that is missing.
+/// A manifest is read as it was stored, and a check reports an object that it names and that is missing.
 pub(super) fn a_check_finds_missing_objects(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -118,7 +118,7 @@ pub(super) fn a_check_finds_missing_objects(fresh: &FreshObjectStore<'_>) -> Che
     expect_true("something is missing", check.missing.is_empty() && check.damaged.is_empty())
 }
 
-/// After a restart all objects are there, and an upload continues where it ended.
+/// After a restart all objects are present, and an upload continues where it stopped.
 pub(super) fn reopened_it_has_everything(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let (small, large) = (object(1, 1000), object(2, 4 * BLOCK + 9));

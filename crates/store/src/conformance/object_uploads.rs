@@ -15,7 +15,7 @@ fn append(store: &Objects, id: ObjectId, at: u64, bytes: &[u8]) -> Result<u64, O
     block_on(store.append(id, at, bytes.to_vec()))
 }
 
-/// An object that is not whole is in no answer, and when it is finished, it is in all.
+/// No call returns an incomplete object, and every call returns it when the upload is finished.
 pub(super) fn an_upload_is_hidden_until_it_is_whole(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let (store, other) = (harness.open(), harness.open());
@@ -34,7 +34,7 @@ pub(super) fn an_upload_is_hidden_until_it_is_whole(fresh: &FreshObjectStore<'_>
     expect_same("the upload", &block_on(store.uploaded(*id)), &Ok(0))
 }
 
-/// Uploads of every size become objects: empty ones, those of one block, and those that end with a block.
+/// Uploads of every size become objects: empty ones, those of one block, and those that end at the end of a block.
 pub(super) fn an_upload_may_have_any_size(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -50,7 +50,7 @@ pub(super) fn an_upload_may_have_any_size(fresh: &FreshObjectStore<'_>) -> Check
     Ok(())
 }
 
-/// An upload continues where it ended, through any handle.
+/// An upload continues where it stopped, through any handle.
 pub(super) fn an_upload_continues(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let whole = object(1, 5 * BLOCK);
@@ -66,7 +66,7 @@ pub(super) fn an_upload_continues(fresh: &FreshObjectStore<'_>) -> CheckResult {
     expect_object(&store, &whole)
 }
 
-/// Bytes that are there already are not written again. Bytes after a gap, beside a block or after the end are refused.
+/// Bytes that are present are not written again. Bytes after a gap, across blocks or after the end are refused.
 pub(super) fn blocks_follow_each_other(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -93,7 +93,7 @@ pub(super) fn blocks_follow_each_other(fresh: &FreshObjectStore<'_>) -> CheckRes
     expect_object(&store, &whole)
 }
 
-/// An upload of other bytes is refused and forgotten, and so is one that is too long. The object can be sent again.
+/// An upload of other bytes is refused and removed, and so is one that is too long. The object can be uploaded again.
 pub(super) fn an_upload_of_other_bytes_is_forgotten(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -113,7 +113,7 @@ pub(super) fn an_upload_of_other_bytes_is_forgotten(fresh: &FreshObjectStore<'_>
     expect_object(&store, &whole)
 }
 
-/// Senders of one object at the same time share its upload, and all succeed.
+/// Concurrent senders of one object share its upload, and all succeed.
 pub(super) fn senders_at_once_share_an_upload(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let handles: Vec<Objects> = (0..3).map(|_| harness.open()).collect();

@@ -38,7 +38,7 @@ pub(super) fn read_all(store: &Objects, id: ObjectId) -> Result<Vec<u8>, ObjectE
     }
 }
 
-/// Checks that the object is there, with these bytes.
+/// Checks that the object is present with these bytes.
 pub(super) fn expect_object(store: &Objects, (id, bytes): &(ObjectId, Vec<u8>)) -> CheckResult {
     let is_equal = read_all(store, *id)? == *bytes;
     expect_true(&format!("{id:?} has other bytes than were stored"), is_equal)
@@ -59,7 +59,7 @@ pub(super) fn list_all(store: &Objects) -> Result<Vec<StoredObject>, CheckDiffer
     Ok(block_on(store.list(None, usize::MAX))?)
 }
 
-/// Objects of all sizes are read as they were put, one at a time and together, in the order of the question.
+/// Objects of all sizes are read as they were stored, one at a time and together, in the order of the request.
 pub(super) fn what_was_put_is_read(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -73,7 +73,7 @@ pub(super) fn what_was_put_is_read(fresh: &FreshObjectStore<'_>) -> CheckResult 
     expect_true("a batch with repeats has other bytes", found == promised)
 }
 
-/// Objects that one handle has put are there for another, which need not store them again.
+/// Objects that one handle stored are present for another, which need not store them again.
 pub(super) fn another_handle_reads_them(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let (store, other) = (harness.open(), harness.open());
@@ -86,7 +86,7 @@ pub(super) fn another_handle_reads_them(fresh: &FreshObjectStore<'_>) -> CheckRe
     expect_same("the number of objects", &list_all(&store)?.len(), &2)
 }
 
-/// An object that is put again, or twice in a batch, is stored once.
+/// An object that is stored again, or twice in a batch, takes space once.
 pub(super) fn equal_objects_are_one(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -100,7 +100,7 @@ pub(super) fn equal_objects_are_one(fresh: &FreshObjectStore<'_>) -> CheckResult
     put(&store, &[])
 }
 
-/// Bytes under the id of others are refused, and nothing of their batch is stored.
+/// Bytes under the id of other bytes are refused, and nothing of their batch is stored.
 pub(super) fn other_bytes_are_refused(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -113,7 +113,7 @@ pub(super) fn other_bytes_are_refused(fresh: &FreshObjectStore<'_>) -> CheckResu
     expect_same("the number of objects", &list_all(&store)?.len(), &0)
 }
 
-/// Of many ids those are returned that are not there, in their order.
+/// Of many ids, the missing ones are returned in their order.
 pub(super) fn missing_objects_are_told(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -126,7 +126,7 @@ pub(super) fn missing_objects_are_told(fresh: &FreshObjectStore<'_>) -> CheckRes
     expect_same_list("of none", &block_on(store.missing(Vec::new()))?, &[])
 }
 
-/// A range ends at the end of its block or of the object. One that begins later is empty, and so is an inverted one.
+/// A range ends at the end of its block or of the object. A range that begins later is empty, and so is an inverted one.
 pub(super) fn ranges_end_with_their_block(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -146,7 +146,7 @@ pub(super) fn ranges_end_with_their_block(fresh: &FreshObjectStore<'_>) -> Check
     Ok(())
 }
 
-/// A batch has limits, each with its error, and a question too. Objects of more than a block are in no batch.
+/// Batches and requests have limits, each with its error. A batch contains no object that is larger than a block.
 pub(super) fn batches_have_limits(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let store = harness.open();
@@ -201,7 +201,7 @@ pub(super) fn list_is_paged_in_order(fresh: &FreshObjectStore<'_>) -> CheckResul
     Ok(())
 }
 
-/// Handles that put the same objects at the same time all succeed, and each object is stored once.
+/// Handles that store the same objects concurrently all succeed, and each object is stored once.
 pub(super) fn writers_at_once_agree(fresh: &FreshObjectStore<'_>) -> CheckResult {
     let harness = fresh();
     let handles: Vec<Objects> = (0..4).map(|_| harness.open()).collect();

@@ -71,7 +71,7 @@ pub const fn event_kind(event: &Event) -> &'static str {
     }
 }
 
-/// Events of every kind, at times that jump forth and back: a journal keeps what it is given.
+/// Events of every kind, at times that jump forward and back: a journal stores times unchanged.
 pub fn sample_events() -> Vec<(Time, Event)> {
     const TIMES: [u64; 5] = [0, 1_790_000_000_000, 1_790_000_000_001, u64::MAX, 1];
     let groups = [

@@ -360,7 +360,7 @@ pub(super) fn a_page_read_while_batches_leave_is_whole(fresh: &FreshStorage<'_>)
     })
 }
 
-/// Reads a page after a position. Returns the position from which to continue.
+/// Reads a page after a position, and returns the position from which to continue.
 fn is_whole_or_left(journal: &JournalHandle, after: u64) -> Result<u64, CheckDifference> {
     match block_on(journal.tail(Position(after), 5)) {
         Err(StoreError::Pruned { upto }) => Ok(upto.0),
@@ -373,7 +373,7 @@ fn is_whole_or_left(journal: &JournalHandle, after: u64) -> Result<u64, CheckDif
     }
 }
 
-/// A leader's batches, each of so many events.
+/// Returns a leader and its batches of these sizes.
 pub(super) fn filled(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, CheckDifference> {
     let mut leader = JournalTestLeader::win(journal, "alpha")?;
     let written = SIZES.iter().map(|events| leader.write(*events)).collect();
@@ -381,7 +381,7 @@ pub(super) fn filled(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, Ch
     written
 }
 
-/// The same, with snapshots behind the last two batches.
+/// The same, with snapshots after the last two batches.
 fn filled_and_saved(journal: &JournalHandle) -> Result<Vec<Arc<EventBatch>>, CheckDifference> {
     let written = filled(journal)?;
     for position in [12, HEAD] {
@@ -426,7 +426,7 @@ pub(super) fn prune(journal: &JournalHandle, upto: u64) -> Result<Position, Chec
     Err(CheckDifference(format!("pruning makes no progress; the last position is {floor}")))
 }
 
-/// Demands that all up to the floor has left, and can be asked for no more, and that all behind it is there.
+/// Checks that all events up to the floor are pruned, that reading them fails, and that all later ones are present.
 pub(super) fn is_left(
     journal: &JournalHandle,
     written: &[Arc<EventBatch>],

@@ -55,7 +55,7 @@ pub(super) fn pages_make_up_the_whole(fresh: &FreshStorage<'_>) -> CheckResult {
     let written = filled(&journal)?;
     for most in [1, 2, 3, 7, 26, 1000] {
         let mut read: Vec<Arc<EventBatch>> = Vec::new();
-        // One page more than there are batches: a journal that does not get on must not hang the check.
+        // One page more than there are batches: a journal that makes no progress must not hang the check.
         for _ in 0..=written.len() {
             let after = read.last().map_or(0, |batch| batch.position().0);
             read.extend(tail(&journal, after, most)?);

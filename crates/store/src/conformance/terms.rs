@@ -11,7 +11,7 @@ use super::report::{CheckDifference, CheckResult, expect_same, expect_true};
 use crate::db::StoreError;
 use crate::journal::{CampaignOutcome, LeaderCandidate};
 
-/// While one candidate leads, the campaigns of another fail.
+/// While one node leads, the campaigns of others fail.
 pub(super) fn of_two_candidates_one_wins(fresh: &FreshStorage<'_>) -> CheckResult {
     let harness = fresh();
     let (journal, rival) = (harness.open(), harness.open());

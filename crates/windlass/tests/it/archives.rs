@@ -31,13 +31,13 @@ fn sqlite_conforms() {
 /// A folder that is removed with the function that opens the archive in it.
 #[cfg(feature = "sqlite")]
 fn sqlite() -> impl Fn() -> Arc<dyn Archive> {
-    // In memory where that is possible: thousands of commits wait for no disk. No check pulls the plug.
+    // The storage is in memory where that is possible, so that thousands of commits need no disk.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let folder = folder.expect("a folder can be made");
     move || Arc::new(SqliteArchive::open(&folder).expect("the archive opens"))
 }
 
-/// The same archive without a flaw must pass, or what follows says nothing.
+/// The archive without a flaw must pass; otherwise the failures of the flawed ones prove nothing.
 #[test]
 fn an_archive_without_a_flaw_conforms() {
     conformance::check_archive("without a flaw", || flawed(None));
@@ -109,7 +109,7 @@ impl ArchiveFlaw {
         Self::ReturnsAllThatThereIs,
     ];
 
-    /// The check that is there for it; others may fail too.
+    /// Returns the check that detects this flaw; other checks may fail too.
     const fn found_by(self) -> &'static str {
         match self {
             Self::AnswersEveryClaimWithNew => "submission_keys::of_claims_at_once_one_is_new",
@@ -143,7 +143,7 @@ impl ArchiveFlaw {
     }
 }
 
-/// What all handles share, as a file would be.
+/// The content that all handles share, as a file would be.
 #[derive(Debug, Default)]
 struct FlawedArchiveStorage {
     runs: BTreeMap<RunId, SealedRun>,
@@ -271,7 +271,7 @@ impl FlawedArchive {
         dropped
     }
 
-    /// The line of a run that never was.
+    /// The record of a run that does not exist.
     fn invented(&self, run: RunId) -> Option<RunRecord> {
         let (submitted_at, ended_at) = (Time::ZERO, Time::ZERO);
         let (pipeline, status) = (String::new(), RunStatus::Failed);

@@ -1,4 +1,4 @@
-//! A collector of spans: an HTTP server as small as it can be, which keeps what it is sent and answers as it is told.
+//! A trace collector: a minimal HTTP server that keeps the spans which it receives, and answers as configured.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-/// How it answers.
+/// The answers of the collector.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CollectorBehavior {
     Takes,
-    /// Refuses the first requests, and takes what is sent then.
+    /// Refuses the first requests, and accepts the later ones.
     RefusesFirst(usize),
-    /// Refuses everything, for good.
+    /// Refuses every request permanently.
     Refuses,
-    /// Never says anything.
+    /// Never answers.
     Hangs,
 }
 
@@ -29,7 +29,7 @@ struct CollectorState {
     requests: Vec<Value>,
 }
 
-/// A span as it was sent.
+/// A received span.
 #[derive(Clone, Debug)]
 pub(crate) struct CollectedSpan(pub(crate) Value);
 
@@ -53,7 +53,7 @@ impl TestCollector {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The heads of all requests.
+    /// Returns the heads of all requests.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.kept.lock().expect("nobody panics").heads.clone()
     }
@@ -72,7 +72,7 @@ impl TestCollector {
         scopes.flat_map(|it| list(&it, "spans")).map(CollectedSpan).collect()
     }
 
-    /// The one span of this name.
+    /// Returns the only span with this name.
     pub(crate) fn span(&self, name: &str) -> CollectedSpan {
         let spans = self.spans();
         let mut named = spans.iter().filter(|span| span.name() == name);
@@ -92,7 +92,7 @@ impl CollectedSpan {
         (self.hex("traceId", 32), self.hex("spanId", 16))
     }
 
-    /// What it is a part of, in its trace.
+    /// Returns the id of its parent span.
     pub(crate) fn parent(&self) -> (String, String) {
         (self.hex("traceId", 32), self.hex("parentSpanId", 16))
     }
@@ -104,7 +104,7 @@ impl CollectedSpan {
         text.to_owned()
     }
 
-    /// When it began and ended, in nanoseconds.
+    /// Returns its start and end in nanoseconds.
     pub(crate) fn times(&self) -> (u64, u64) {
         let time = |key: &str| {
             let text = self.0[key].as_str().expect("64 bits are a text");
@@ -113,7 +113,7 @@ impl CollectedSpan {
         (time("startTimeUnixNano"), time("endTimeUnixNano"))
     }
 
-    /// 0 for nothing, 1 for well, 2 for badly.
+    /// The status code: 0 unset, 1 ok, 2 error.
     pub(crate) fn status(&self) -> u64 {
         self.0["status"]["code"].as_u64().unwrap_or(0)
     }
@@ -158,7 +158,7 @@ fn serve(stream: TcpStream, manner: CollectorBehavior, keeps: &Mutex<CollectorSt
             _ => ("200 OK", "{}"),
         };
         if manner == CollectorBehavior::Hangs {
-            // Until the other end has had enough.
+            // Reads until the client closes the connection.
             drop(reader.read(&mut [0]));
             return;
         }

@@ -25,7 +25,7 @@ fn sqlite_conforms() {
 /// A folder that is removed with the function that opens the journal in it.
 #[cfg(feature = "sqlite")]
 fn sqlite() -> impl Fn() -> JournalHandle {
-    // In memory where that is possible: thousands of commits wait for no disk. No check pulls the plug.
+    // The storage is in memory where that is possible, so that thousands of commits need no disk.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let folder = folder.expect("a folder can be made");
     move || Arc::new(SqliteJournal::open(&folder, clock).expect("the journal opens"))
@@ -35,7 +35,7 @@ fn clock() -> Time {
     Time::from_millis(1_790_000_000_000)
 }
 
-/// The same journal without a flaw must pass, or what follows says nothing.
+/// The journal without a flaw must pass; otherwise the failures of the flawed ones prove nothing.
 #[test]
 fn a_journal_without_a_flaw_conforms() {
     conformance::check_journal("without a flaw", || flawed(None));

@@ -1,4 +1,4 @@
-//! What is in `deploy/`, held against the program: flags and variables exist, files parse, probes ask what is answered.
+//! The files of `deploy/`, compared with the program: flags and variables exist, files parse, probes name real routes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ fn said(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim_start().starts_with('#'))
 }
 
-/// Words of a line that begin so.
+/// Returns the words of a line with this prefix.
 fn words<'a>(line: &'a str, begins: &'a str) -> impl Iterator<Item = &'a str> {
     let end = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let parts = line.split(|c: char| c.is_whitespace() || "\"'=:{},[]".contains(c));
@@ -173,7 +173,7 @@ fn systemd_accepts_the_units() {
     }
 }
 
-/// A test that lacks a program says so and is skipped, but not in CI.
+/// A test without its program prints that and is skipped, but not in CI.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn not_here(program: &str, package: &str) {
     let help = format!("no {program}: apt-get install {package}");

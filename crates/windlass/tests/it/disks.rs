@@ -1,4 +1,4 @@
-//! Disks without room, and disks that cannot be written: archives and logs refuse clearly, lose nothing, and go on.
+//! Full and read-only disks: archives and logs refuse clearly, lose nothing, and continue later.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use windlass_store::db::StoreError;
 use windlass_store::journal::{Position, RecordedEvent};
 use windlass_store::logs::{FileLogs, LogId, LogStore};
 
-/// A run that takes more room than a full disk has left: chance does not become less by packing.
+/// A run that needs more space than a full disk has; random bytes do not shrink by compression.
 fn large(run: u64) -> SealedRun {
     let mut chance = run;
     let mut gap = || {

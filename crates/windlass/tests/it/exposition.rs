@@ -1,14 +1,14 @@
-//! Reads the text format 0.0.4 of metrics as strictly as its description allows, and panics at what is not in it.
+//! A strict parser of the Prometheus text format 0.0.4, which panics at every deviation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A page of metrics that is as it should be.
+/// A valid page of metrics.
 #[derive(Debug)]
 pub(crate) struct ParsedMetricsPage {
     families: BTreeMap<String, ParsedMetricFamily>,
 }
 
-/// A metric as it was told.
+/// A metric with its declarations.
 #[derive(Debug)]
 pub(crate) struct ParsedMetricFamily {
     pub(crate) kind: String,
@@ -150,7 +150,7 @@ impl ParsedMetricSample {
     }
 }
 
-/// `name="value"`, and what is behind it.
+/// Parses `name="value"`; returns the rest too.
 fn label<'a>(text: &'a str, line: &str) -> (String, String, &'a str) {
     let (name, quoted) = text.split_once("=\"").unwrap_or_else(|| panic!("{line}"));
     assert!(is_name(name) && !name.contains(':') && !name.starts_with("__"), "{line}");

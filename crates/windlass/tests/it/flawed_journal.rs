@@ -1,4 +1,4 @@
-//! A journal that outlives its handles, and breaks one promise if it is told to.
+//! A journal that outlives its handles, and breaks one promise on request.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -89,7 +89,7 @@ impl JournalFlaw {
         Self::UsesSnapshotsAhead,
     ];
 
-    /// The check that is there for it; others may fail too.
+    /// Returns the check that detects this flaw; other checks may fail too.
     pub(crate) const fn found_by(self) -> &'static str {
         match self {
             Self::AcceptsHoles => "positions::a_hole_ahead_is_refused",
@@ -137,13 +137,13 @@ impl JournalFlaw {
     }
 }
 
-/// What all handles share, as a file would be.
+/// The content that all handles share, as a file would be.
 #[derive(Debug, Default)]
 pub(crate) struct FlawedJournalStorage {
     batches: Vec<Arc<EventBatch>>,
     /// The newest two, the older one first.
     snapshots: Vec<JournalSnapshot>,
-    /// Events up to here have left.
+    /// Events up to here are pruned.
     pruned: Position,
     term: Term,
     leader: Option<LeaderCandidate>,
@@ -216,7 +216,7 @@ impl FlawedJournal {
         {
             return CampaignOutcome::LedBy { node, pid: None, address };
         }
-        // Terms need not be counted by one.
+        // Term numbers may have gaps.
         it.term = Term(it.term.0 + 5);
         it.leader = Some(candidate);
         let head = it.head();
@@ -358,7 +358,7 @@ impl FlawedJournal {
         self.has(JournalFlaw::UsesForeignSnapshots) || it.batches.iter().any(same)
     }
 
-    /// Up to where batches may leave, were it not for the last.
+    /// The position up to which batches could be pruned, if the last batch did not have to stay.
     fn safe(&self, it: &FlawedJournalStorage, upto: Position) -> Position {
         let safe = match self.usable(it).as_slice() {
             [.., newest] if self.has(JournalFlaw::PrunesBeyondTheSnapshot) => newest.position,

@@ -31,7 +31,7 @@ fn files() -> impl Fn() -> Arc<dyn LogStore> {
     move || Arc::new(FileLogs::open(&folder).expect("the logs open"))
 }
 
-/// The same store without a flaw must pass, or what follows says nothing.
+/// The log store without a flaw must pass; otherwise the failures of the flawed ones prove nothing.
 #[test]
 fn a_store_without_a_flaw_conforms() {
     conformance::check_logs("without a flaw", || flawed(None));
@@ -93,7 +93,7 @@ impl LogFlaw {
         Self::WritesRepeats,
     ];
 
-    /// The check that is there for it; others may fail too.
+    /// Returns the check that detects this flaw; other checks may fail too.
     const fn found_by(self) -> &'static str {
         match self {
             Self::BeginsWithNothing => "logs::nothing_is_appended_without_effect",
@@ -112,7 +112,7 @@ impl LogFlaw {
     }
 }
 
-/// What all handles share, as a folder would be.
+/// The content that all handles share, as a folder would be.
 #[derive(Debug, Default)]
 struct FlawedLogStorage {
     logs: BTreeMap<LogId, Vec<u8>>,

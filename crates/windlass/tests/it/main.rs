@@ -1,4 +1,4 @@
-//! The program as it is used is in `cli`; what the journals promise is in `conformance`.
+//! The integration tests: `cli` and its neighbours run the program, `conformance` checks the journals.
 
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod api;

@@ -1,9 +1,9 @@
-//! Python: validators and clients that windlass has no part in.
+//! Python validators and clients that are independent of windlass.
 
 use std::process::Command;
 
-/// A Python that can import these: the first that is found, or the system's. A test that has none says so and is skipped,
-/// but not in CI.
+/// Returns a Python that can import these modules: the first that is found, or the system's. A test without one prints
+/// that and is skipped, but not in CI.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 pub(crate) fn python(imports: &str, packages: &str) -> Option<Command> {
     let has = |python: &&str| {

@@ -24,7 +24,7 @@ use windlass_store::sql_views::SqliteSqlViews;
 
 const FOLDER: &str = "WINDLASS_TEST_TABLES";
 const START: Time = Time::from_millis(1_790_000_000_000);
-/// Longer than anything here takes.
+/// Longer than any wait in these tests.
 const PATIENCE: usize = 600;
 
 /// A node that leads and keeps tables.
@@ -84,7 +84,7 @@ impl TablesNode {
         self.handle.ask(EngineRequest::Submit(submit)).await.expect("it works in a test");
     }
 
-    /// Ends the node, and the keeper after it.
+    /// Ends the node, and the writer of the tables after it.
     async fn end(self) -> Result<(), StoreError> {
         self.node.0.shut_down();
         self.node.1.await.expect("it works in a test");
@@ -93,7 +93,7 @@ impl TablesNode {
     }
 }
 
-/// The one number that the query gives, if it can be asked.
+/// Returns the single number of a query; `None` if the query fails.
 fn number(folder: &Path, query: &str) -> rusqlite::Result<i64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
     let tables = Connection::open_with_flags(folder.join("tables.db"), flags)?;
@@ -101,7 +101,7 @@ fn number(folder: &Path, query: &str) -> rusqlite::Result<i64> {
     tables.query_row(query, (), |row| row.get(0))
 }
 
-/// Waits until the query gives the number.
+/// Waits until the query returns the number.
 async fn until(folder: &Path, query: &str, expected: i64) {
     for _ in 0..PATIENCE {
         if number(folder, query) == Ok(expected) {
@@ -139,7 +139,7 @@ async fn tables_that_are_deleted_come_back_and_a_new_leader_makes_its_own() {
     let led = TablesNode::start(folder.path()).await;
     until(folder.path(), "SELECT term FROM leader", 2).await;
     until(folder.path(), "SELECT count(*) FROM steps", 7).await;
-    // The events are read from the journal: this node has not seen them happen.
+    // The events come from the journal: this node was not running when they happened.
     until(folder.path(), "SELECT count(*) FROM events WHERE type = 'run_submitted'", 2).await;
     led.end().await.unwrap();
 }
@@ -166,8 +166,8 @@ fn start_reader(folder: &Path) -> Child {
     command.stdout(Stdio::null()).spawn().expect("it works in a test")
 }
 
-/// What the test above starts this executable as; by itself it is nothing. Counts again and again until it is told that
-/// the leader is done: the steps of a run are there with its row, and never less than before.
+/// The child process of the test above; nothing by itself. Counts until the leader is done: the steps of a run appear
+/// together with its row, and their number never shrinks.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test that starts this process set it")]
 fn reader() {

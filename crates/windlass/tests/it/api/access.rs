@@ -1,4 +1,4 @@
-//! Tokens and workers' credentials: made, shown, taken back, and never told.
+//! Tokens and workers' credentials: they are created, shown once, revoked, and never disclosed later.
 
 use std::path::Path;
 use std::time::Duration;
@@ -332,7 +332,7 @@ async fn worker_cannot_act_on_the_lease_of_another() {
         let answer = other.tell(&controller, &path, json!({})).await;
         assert_eq!(answer.refusal(), (403, "other_worker"), "{path}");
     }
-    // A number in the body does not make it another's.
+    // An id in the body does not make the request another worker's.
     let exchange = json!({ "worker": own.id.parse::<u64>().expect("a number"), "incarnation": 1, "seq": 1,
         "seen": 0, "term": 1, "finished": [], "in_flight": [], "want": 1, "drains": false });
     let path = format!("/workers/{}/exchange", other.id);
@@ -389,7 +389,7 @@ fn acts_of<'a>(events: impl Iterator<Item = &'a Value>) -> Vec<&'a Value> {
     events.map(|event| &event["data"]["act"]).collect()
 }
 
-/// What was told once is nowhere afterwards: not in the store, not in an answer.
+/// A secret that was shown once appears nowhere later: neither in the store nor in an answer.
 #[tokio::test]
 async fn secrets_are_shown_once_and_never_stored() {
     let folder = TempDir::new().expect("a folder");
@@ -413,7 +413,7 @@ async fn secrets_are_shown_once_and_never_stored() {
     }
     assert!(texts.len() > 12, "there is a store to look at");
     for secret in [&token, &worker.secret, &TOKEN.to_owned()] {
-        // A part of it is too much already.
+        // Even a part of the secret must not appear.
         let part = &secret.as_bytes()[3..27];
         let reported = |text: &Vec<u8>| text.windows(part.len()).any(|window| window == part);
         assert!(!texts.iter().any(reported), "a secret was told");

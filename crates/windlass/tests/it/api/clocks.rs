@@ -34,7 +34,7 @@ async fn an_expired_token_stays_expired() {
     let controller = InProcessController::with(setup).await;
     let token = expired(&controller, "short", &["read"]).await;
     SET_BACK.store(24, Ordering::SeqCst);
-    // The journal has to go on past the end of the token.
+    // The journal continues past the expiry of the token.
     let deadline = Instant::now() + Duration::from_secs(30);
     while by(&controller, &token, "GET", "/runs").await.refusal() != (401, "expired_token") {
         assert!(Instant::now() < deadline, "a token of a millisecond is valid again");
@@ -79,7 +79,7 @@ async fn pauses_between_refusal_logs_do_not_depend_on_the_system_clock() {
         InProcessController::with(ControllerSetup { refusals: Arc::clone(&lines), ..setup }).await;
     let forged = "wl_of_another_cluster";
     assert_eq!(by(&controller, forged, "GET", "/runs").await.status, 401);
-    // A day passes for the system, and a moment for others.
+    // One day passes for the system clock, and a moment for the other clocks.
     SET_BACK.store(0, Ordering::SeqCst);
     assert_eq!(by(&controller, forged, "GET", "/runs").await.status, 401);
     let texts = lines.lock().expect("no test panics here").clone();

@@ -1,4 +1,4 @@
-//! Answers without an end, and a body that does not come, in virtual time where waiting is all there is.
+//! Answers without an end and bodies that never arrive, in virtual time.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,7 +25,7 @@ use windlass_store::logs::NotifyingLogStore;
 
 use crate::support::in_process_controller::read_to_end;
 
-/// Says something once, and then nothing for ever.
+/// Sends one event, and then nothing more.
 struct EndlessBody(bool);
 
 impl hyper::body::Body for EndlessBody {
@@ -65,7 +65,7 @@ async fn a_stream_ends_in_good_order_with_the_server() {
     assert!(TcpStream::connect(address).await.is_err(), "nobody is let in any more");
 }
 
-/// Doors that the test itself comes in by.
+/// A listener whose connections the test itself opens.
 struct TestListener(mpsc::Receiver<DuplexStream>);
 
 impl ConnectionListener for TestListener {
@@ -75,7 +75,7 @@ impl ConnectionListener for TestListener {
     }
 }
 
-/// A controller behind such doors.
+/// A controller behind such a listener.
 struct EndlessController {
     door: mpsc::Sender<DuplexStream>,
     _servers: ShutdownSender,

@@ -1,4 +1,4 @@
-//! Answers that the client has already, and compressed answers.
+//! Answers that the client already has, and compressed answers.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -15,13 +15,14 @@ async fn get(controller: &InProcessController, path: &str, headers: &[(&str, &st
     controller.ask(HttpRequest { method: "GET", path, headers, body: Vec::new() }).await
 }
 
-/// What a document is called.
+/// The entity tag of a document.
 fn name(answer: &HttpAnswer) -> String {
     let line = answer.head.lines().find_map(|line| line.strip_prefix("etag: "));
     line.expect("it has a name").to_owned()
 }
 
-/// A run of so many steps that has ended: what goes on says how long, and is another document each time.
+/// An ended run of this many steps. The document of a run that continues contains its duration, so it differs each
+/// time.
 async fn ended(controller: &InProcessController, steps: usize) -> String {
     let step = |n: usize| ["  step-", &n.to_string(), ": { run: make }\n"].concat();
     let steps: String = (0..steps).map(step).collect();

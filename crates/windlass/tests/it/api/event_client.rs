@@ -1,4 +1,4 @@
-//! A client of event streams, byte by byte: it hears of each event, knows the id of the last, and comes back.
+//! A client of event streams, byte by byte: it reads each event, keeps the last id, and reconnects.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Longer than anything takes on a machine that is overloaded.
+/// Longer than any answer takes on an overloaded machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A stream that is listened to.
+/// An open event stream.
 pub(crate) struct EventStreamClient {
     stream: BufReader<TcpStream>,
     pub(crate) status: u16,
     pub(crate) head: String,
-    /// What was heard and not understood yet.
+    /// Bytes that were received and not parsed yet.
     heard: Vec<u8>,
-    /// The id that it would come back with.
+    /// The id with which it would reconnect.
     pub(crate) last: Option<u64>,
 }
 
-/// Something that was told.
+/// An event of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StreamedEvent {
-    /// The id that came with it.
+    /// The id of the event.
     pub(crate) id: Option<u64>,
     pub(crate) kind: String,
     pub(crate) data: Value,
 }
 
 impl EventStreamClient {
-    /// Listens to a path, from behind the event with an id if there is one.
+    /// Opens a stream at a path, after the event with this id if there is one.
     pub(crate) async fn open(at: SocketAddr, path: &str, last: Option<u64>) -> Self {
         let last_id = last.map(|last| format!("last-event-id: {last}\r\n")).unwrap_or_default();
         let mut client = Self::with(at, path, &last_id).await;
@@ -40,12 +40,12 @@ impl EventStreamClient {
         client
     }
 
-    /// The same, with more lines in its head.
+    /// The same, with more header lines.
     pub(crate) async fn with(at: SocketAddr, path: &str, headers: &str) -> Self {
         Self::over(TcpStream::connect(at).await.expect("it listens"), path, headers).await
     }
 
-    /// The same, over a connection that is there.
+    /// The same, over an open connection.
     pub(crate) async fn over(mut stream: TcpStream, path: &str, headers: &str) -> Self {
         let head = format!(
             "GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n{headers}\r\n"
@@ -63,7 +63,7 @@ impl EventStreamClient {
         client
     }
 
-    /// The next event; nothing when the stream has ended or broken off.
+    /// Returns the next event; `None` if the stream has ended or broken.
     pub(crate) async fn next(&mut self) -> Option<StreamedEvent> {
         loop {
             let block = self.block().await?;
@@ -84,7 +84,7 @@ impl EventStreamClient {
         }
     }
 
-    /// Events until this one has come, which is the last of them.
+    /// Returns the events up to and including the first of this kind.
     pub(crate) async fn until(&mut self, kind: &str) -> Vec<StreamedEvent> {
         let mut all = Vec::new();
         while let Some(event) = self.next().await {
@@ -96,13 +96,13 @@ impl EventStreamClient {
         panic!("the stream ended before `{kind}`: {all:?}");
     }
 
-    /// Whether the other end has gone, told by a byte that it does not want.
+    /// Returns whether the server has closed the connection. Sends a byte that the server does not expect to find out.
     pub(crate) fn is_cut_off(&self) -> bool {
         let sent = self.stream.get_ref().try_write(b"\n");
         sent.is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
     }
 
-    /// What was told next, as it is: lines up to the next empty one.
+    /// Returns the lines up to the next empty one, unparsed.
     pub(crate) async fn block(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.heard.windows(2).position(|two| two == b"\n\n") {
@@ -113,7 +113,7 @@ impl EventStreamClient {
         }
     }
 
-    /// The next piece of the body, as HTTP/1.1 sends it.
+    /// Returns the next chunk of the body, as HTTP/1.1 frames it.
     async fn chunk(&mut self) -> Option<()> {
         let line = self.line().await?;
         let size = usize::from_str_radix(line.trim(), 16).expect("a chunk has a size");

@@ -1,4 +1,4 @@
-//! What hostile clients try: each is refused as documented, and the controller goes on.
+//! Hostile clients: each attempt is refused as documented, and the controller continues.
 
 use serde_json::json;
 
@@ -68,7 +68,7 @@ async fn unreadable_bodies_are_refused_and_the_controller_continues() {
             "{name}"
         );
     }
-    // A list is no object, though it could be taken for its fields in their order.
+    // A list is not an object, although it could be read as the fields in their order.
     for path in ["/runs", "/runs/latest/rerun", "/runs/latest/cancel", "/workers/register"] {
         let listed = controller.post(path, &json!([])).await;
         assert_eq!(listed.refusal(), (400, "bad_request"), "{path}");
@@ -95,7 +95,7 @@ async fn size_of_a_body_is_bounded() {
         ..HttpRequest::default()
     };
     assert_eq!(controller.ask(ask).await.refusal(), (413, "too_large"));
-    // It need not be sent: it says itself that it is too large.
+    // The body need not be sent: its declared length is too large.
     for (path, announced) in [("/runs", 10 << 20), ("/runs/latest/cancel", 3 << 20)] {
         let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n");
         let answer =

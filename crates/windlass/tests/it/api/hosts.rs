@@ -1,4 +1,4 @@
-//! Pages in a browser: they may name any address, and get nothing from a controller that is not theirs.
+//! Pages in a browser: they can name any address, and read nothing from a controller of another origin.
 
 use windlass_controller::api::AllowedHosts;
 
@@ -12,7 +12,7 @@ async fn known_by_its_names() -> InProcessController {
         .await
 }
 
-/// A request with this target and these lines in its head.
+/// A request with this target and these header lines.
 fn ask(method: &str, target: &str, lines: &[&str]) -> Vec<u8> {
     let lines: String = lines.iter().flat_map(|line| [*line, "\r\n"]).collect();
     format!("{method} {target} HTTP/1.1\r\nconnection: close\r\ncontent-length: 0\r\n{lines}\r\n")
@@ -26,7 +26,7 @@ async fn request_for_another_host_is_refused() {
         let answer = controller.send(&ask("GET", "/runs", &[&format!("host: {host}")])).await;
         assert_eq!(answer.status, 200, "{host}");
     }
-    // A name that its owner has lead here, and whatever only looks like one of ours.
+    // A host name that an attacker points at this address, and names that only resemble an accepted one.
     let strange = ["evil.example", "evil.example:7700", "10.0.0.1", "localhost.evil.example"];
     for host in strange.into_iter().chain(["localhost@evil.example", "build.example.evil:7700"]) {
         for path in ["/runs", "/healthz", "/nowhere"] {

@@ -35,7 +35,7 @@ async fn size_of_heads_and_targets_is_bounded() {
     controller.shut_down().await;
 }
 
-/// Statuses of so many requests, one after the other.
+/// Returns the statuses of this many requests, sent one after the other.
 async fn statuses(controller: &InProcessController, count: usize, token: &str) -> Vec<u16> {
     let mut seen = Vec::new();
     for _ in 0..count {
@@ -98,14 +98,14 @@ async fn workers_that_have_joined_are_not_counted() {
     controller.shut_down().await;
 }
 
-/// A worker of this name that joined by hand, as the headers of its requests and its path.
+/// A worker of this name that joined by hand: the headers of its requests, and its path.
 async fn joined(controller: &InProcessController, name: &str) -> (String, String) {
     let joined = controller.post("/workers/register", &json!({ "hostname": name })).await.json;
     let secret = joined["secret"].as_str().expect("it has one").to_owned();
     (secret, format!("/workers/{}", joined["worker_id"].as_str().expect("a number")))
 }
 
-/// Sends so many pieces of output for logs that were never handed out.
+/// Sends this many pieces of output for logs of leases that were never granted.
 async fn send_unknown(
     controller: &InProcessController,
     (secret, worker): &(String, String),
@@ -139,7 +139,7 @@ async fn a_worker_that_sends_output_for_unknown_logs_is_refused_and_others_are_n
     controller.shut_down().await;
 }
 
-/// A result that no step of this worker reads is not handed out, also if the worker knows its name.
+/// The controller does not send a result that no step of this worker reads, even if the worker knows its name.
 #[tokio::test]
 async fn a_worker_cannot_fetch_a_result_that_no_leased_step_reads() {
     let controller = InProcessController::start().await;
@@ -189,7 +189,7 @@ async fn new_connection_is_refused_when_all_are_busy() {
         stream.write_all(head.as_bytes()).await.expect("it listens");
         waiting.push(stream);
     }
-    // They are busy once their heads were read, which no output shows.
+    // A connection is busy once its head was read, which no output shows.
     let turned_away = async || controller.get("/healthz").await.status == 0;
     until_answer(turned_away).await;
     drop(waiting.pop());
@@ -211,14 +211,14 @@ async fn stalled_reader_is_disconnected() {
     assert!(page > 100_000, "{page}");
     let ask = format!("GET /runs/{id} HTTP/1.1\r\nhost: a\r\n\r\n");
     let mut stream = controller.connect().await;
-    // Far more than lies in the buffers between two ends.
+    // Far more than fits into the buffers between client and server.
     stream.write_all(ask.repeat(400).as_bytes()).await.expect("it listens");
     until_answer(async || is_closed(&stream)).await;
     assert_eq!(controller.get("/healthz").await.status, 200);
     controller.shut_down().await;
 }
 
-/// Whether the other end has gone, told by a byte that it does not want.
+/// Returns whether the server has closed the connection. Sends a byte that the server does not expect to find out.
 fn is_closed(stream: &TcpStream) -> bool {
     stream.try_write(b"\n").is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
 }
@@ -230,7 +230,7 @@ async fn a_body_that_never_ends_is_cut_off() {
     let head = "POST /runs/latest/cancel HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await.expect("it listens");
     let chunk = ["10000\r\n", &" ".repeat(0x10000), "\r\n"].concat();
-    // 64 KiB each, for ever.
+    // Pieces of 64 KiB each, without an end.
     while stream.write_all(chunk.as_bytes()).await.is_ok() {}
     let mut stream = controller.connect().await;
     stream.write_all(head.as_bytes()).await.expect("it listens");

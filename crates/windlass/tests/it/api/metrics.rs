@@ -75,7 +75,7 @@ async fn counters_agree_with_the_journal() {
         loop {
             let page = metrics(&controller).await;
             let events = page.sum("windlass_events_total");
-            // It counts a moment later than it happens.
+            // The counter changes a moment after the event.
             if (events - page.value("windlass_journal_position", &[])).abs() < f64::EPSILON {
                 return page;
             }

@@ -1,4 +1,4 @@
-//! What a live controller answers is what `/openapi.json` says that it answers.
+//! The answers of a live controller conform to `/openapi.json`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ steps:
 /// Bodies that only workers of windlass send; their content is internal.
 const OWN: [&str; 6] = ["join", "exchange", "ended", "logs", "values", "cancel"];
 
-/// Asks, and keeps what was answered beside the route that it was asked of.
+/// Sends requests, and records each answer with its route.
 struct RouteRecorder<'a> {
     controller: &'a InProcessController,
     secret: String,
@@ -36,7 +36,7 @@ impl RouteRecorder<'_> {
         self.ask("POST", route, parts, Some(body)).await
     }
 
-    /// A request to a route whose parts are these.
+    /// Sends a request to the route with this template and these parts.
     async fn ask(
         &mut self,
         method: &str,
@@ -58,7 +58,7 @@ impl RouteRecorder<'_> {
         answer.json
     }
 
-    /// A run that is half done, then ended, then done again, seen from everywhere.
+    /// Visits a run while it is active, after it has ended and after a rerun.
     async fn story(&mut self) {
         let run = self.post("/runs", &[], json!({ "text": TWO })).await["id"].clone();
         let run = run.as_str().expect("an id").to_owned();
@@ -119,7 +119,7 @@ impl RouteRecorder<'_> {
         self.get(log, &[run, "0", "1", "1"]).await;
     }
 
-    /// What cannot be done.
+    /// Requests that are refused.
     async fn refusals(&mut self) {
         self.post("/runs", &[], json!({ "text": "steps: { a: { rn: x } }" })).await;
         self.post("/runs", &[], json!({ "txt": 1 })).await;
@@ -145,7 +145,7 @@ impl RouteRecorder<'_> {
     }
 }
 
-/// An answer as the validator takes it. Bytes are not looked into.
+/// An answer as the validator reads it. The content of binary bodies is not checked.
 fn kept(method: &str, path: &str, answer: &HttpAnswer) -> Value {
     let kind = answer.head.lines().find_map(|line| line.strip_prefix("content-type: "));
     let body = match kind {
@@ -157,7 +157,7 @@ fn kept(method: &str, path: &str, answer: &HttpAnswer) -> Value {
     json!({ "method": method, "path": path, "status": status, "kind": kind, "body": body })
 }
 
-/// The routes of the document without a request.
+/// The documented routes without a request.
 fn unasked(document: &Value, heard: &[Value]) -> Vec<String> {
     let paths = document["paths"].as_object().expect("it has paths");
     let routes = paths.iter().flat_map(|(path, of)| {

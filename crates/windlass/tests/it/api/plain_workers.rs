@@ -1,4 +1,4 @@
-//! Workers of another make: registered, given steps, believed, and held to their leases.
+//! Plain HTTP workers: registration, claims, reports, and leases that expire.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ steps:
     run: ./ship "${{ steps.build.outputs.version }}"
 "#;
 
-/// A worker as a program in any language would be one.
+/// A worker as a program in any language implements it.
 struct PlainApiWorker {
     id: String,
     secret: String,
@@ -48,7 +48,7 @@ impl PlainApiWorker {
         self.tell(controller, &path, json!({ "request_id": request })).await
     }
 
-    /// Claims a step that must be there, and returns the id of that hand-out and its fence.
+    /// Claims a step that must be available. Returns the id of the delivery and its fence.
     async fn claimed(&self, controller: &InProcessController) -> (String, u64) {
         let answer = self.tell(controller, &format!("/workers/{}/claim", self.id), json!({})).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -70,7 +70,7 @@ impl PlainApiWorker {
     }
 }
 
-/// `RUN.INDEX` of the id of a hand-out.
+/// Formats the id of a delivery as `RUN.INDEX`.
 fn step_part((id, _): &(String, u64)) -> &str {
     id.rsplit_once('.').expect("it ends with its fence").0
 }
@@ -241,7 +241,7 @@ async fn invalid_worker_name_is_refused() {
     controller.shut_down().await;
 }
 
-/// A former life that is younger than now, as after a clock was set back.
+/// A former incarnation with a larger number than the clock gives, as after the clock was set back.
 #[tokio::test]
 async fn registration_supersedes_an_incarnation_from_the_future() {
     let controller = InProcessController::start().await;
@@ -353,7 +353,7 @@ async fn lines_reported_by_a_worker_are_in_the_step_log() {
     let late = json!({ "event_type": "output", "payload": "and more\n" });
     assert_eq!(worker.tell(&controller, &path, late).await.refusal(), (409, "stale"));
 
-    // The version that the next step reads was never written: it fails, and says so.
+    // The result that the next step reads was never written, so the step fails with that reason.
     assert_eq!(worker.claim(&controller, "r").await.status, 204);
     assert_eq!(status(&controller, 1).await, "failed");
     let log = controller.get(&format!("/runs/{id}/logs/1/1/1")).await;
@@ -405,7 +405,7 @@ async fn repeated_claim_after_a_lost_answer_returns_the_same_lease() {
     controller.shut_down().await;
 }
 
-/// Between the two claims the worker said that it has nothing: the step may be another worker's by now.
+/// Between the two claims the worker reported that it holds nothing, so another worker may have the step.
 #[tokio::test]
 async fn repeated_claim_never_returns_an_ended_lease() {
     let controller = InProcessController::start().await;
@@ -423,7 +423,7 @@ async fn repeated_claim_never_returns_an_ended_lease() {
     controller.shut_down().await;
 }
 
-/// Nothing tells the controller that the first process of that secret is dead.
+/// The controller has no proof that the first process with that secret is dead.
 #[tokio::test]
 async fn a_plain_worker_that_registers_again_does_not_free_its_locks() {
     let controller = InProcessController::start().await;
@@ -572,7 +572,7 @@ async fn a_worker_that_leaves_steps_running_keeps_their_locks_until_they_expire(
     controller.shut_down().await;
 }
 
-/// A lease under an order to stop may expire before the others, and its worker hears nothing more.
+/// A lease with a stop order can expire before the others; its worker gets no further order.
 #[tokio::test]
 async fn a_worker_that_leaves_learns_which_of_its_steps_to_stop() {
     let controller = InProcessController::start().await;

@@ -1,4 +1,4 @@
-//! An observer that missed what has left the journal, and one whose leader is gone.
+//! A replica that missed events which left the journal, and one whose leader is down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::support::waiting::{until, until_true};
 
 const PIPELINE: &str = "steps: { a: { run: make } }";
 
-/// Longer than anything here takes on a machine that is overloaded.
+/// Longer than any step of these tests takes on an overloaded machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A node that observes a controller, as far as that is now; it reads on when it is run.
+/// A node that replicates a controller up to the present. It continues when it is run again.
 async fn observer_of(controller: &InProcessController) -> (ControllerNode, NodeHandle) {
     let places: ControllerAddresses =
         format!("http://{}", controller.address).parse().expect("an address");
@@ -70,7 +70,7 @@ async fn replica_behind_pruned_events_continues_from_the_newest_state() {
     let before = controller.submit(PIPELINE).await;
     let (node, observer) = observer_of(&controller).await;
     assert!(knows(&observer, &before));
-    // It is away, and the leader goes on without it: the journal keeps two states, and what is behind the older.
+    // The replica is down and the leader continues: the journal keeps two snapshots and the events after the older one.
     let mut missed = Vec::new();
     for _ in 0..3 {
         missed.push(controller.submit(PIPELINE).await);
@@ -99,7 +99,7 @@ async fn replica_behind_pruned_events_continues_from_the_newest_state() {
     controller.shut_down().await;
 }
 
-/// The run has left the engine, and its archive is with its leader.
+/// The engine has forgotten the run, and only the leader has the archive.
 #[tokio::test(flavor = "multi_thread")]
 async fn replica_lists_a_sealed_run_after_its_leader_is_gone() {
     let controller = InProcessController::start().await;

@@ -1,4 +1,4 @@
-//! What can be read of runs: lists and their pages, steps, parts of logs, lines with a text; and runs made again.
+//! Reading runs: lists and their pages, steps, parts of logs, searches; and reruns.
 
 use serde_json::{Value, json};
 use windlass::core::id::{RunId, StepIx};

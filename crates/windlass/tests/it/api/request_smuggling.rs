@@ -1,10 +1,10 @@
-//! Paths that want to go elsewhere, heads that want to be two, and bodies of two lengths.
+//! Paths that leave the API, heads that contain a second request, and bodies with two lengths.
 
 use tokio::io::AsyncWriteExt as _;
 
 use crate::support::in_process_controller::{InProcessController, read_to_end};
 
-/// What is answered to a target.
+/// Returns the answer to a target.
 async fn status_of(controller: &InProcessController, target: &[u8]) -> u16 {
     let head = [b"GET ", target, b" HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"].concat();
     controller.send(&head).await.status
@@ -32,7 +32,7 @@ async fn paths_reach_only_routes() {
         let shown = String::from_utf8_lossy(target);
         assert_eq!(status_of(&controller, target).await, 404, "{shown}");
     }
-    // Over-long forms of `.`, half a character, and what is no target at all.
+    // Over-long encodings of `.`, an incomplete character, and texts that are no targets.
     let nonsense: [&[u8]; 6] =
         [b"/runs/%c0%ae%c0%ae", b"/runs/%e2%82", b"/\xff", b"/a b", b"http:///runs", b"/runs/\x00"];
     for target in nonsense {
@@ -44,7 +44,7 @@ async fn paths_reach_only_routes() {
     controller.shut_down().await;
 }
 
-/// How many answers come to a request with these lines in its head, and a second one hidden in its body.
+/// Returns the number of answers to a request with these header lines and a second request hidden in its body.
 async fn answers(controller: &InProcessController, lines: &str) -> (u16, usize) {
     let hidden = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
     let head = format!("POST /runs/latest/cancel HTTP/1.1\r\nhost: a\r\n{lines}\r\n");
@@ -78,7 +78,7 @@ async fn a_head_is_one_head_and_a_body_has_one_length() {
     for lines in refused {
         assert_eq!(answers(&controller, lines).await, (400, 0), "{lines:?}");
     }
-    // A proxy in front may use the other length, so the bytes behind such a request are not read.
+    // A proxy in front may use the other length, so the bytes after such a request are not read.
     let both = [
         "content-length: 0\r\ntransfer-encoding: chunked\r\n",
         "transfer-encoding: chunked\r\ncontent-length: 40\r\n",

@@ -13,9 +13,9 @@ use crate::support::in_process_controller::{ControllerSetup, InProcessController
 struct RouteClient {
     name: String,
     token: Option<String>,
-    /// What the token allows, if it opens anything.
+    /// The scope of its token, if the token is valid.
     scopes: Vec<AccessScope>,
-    /// What is said to one that opens nothing.
+    /// The problem code for credentials that are not valid.
     refused: &'static str,
 }
 
@@ -68,7 +68,7 @@ const OF_ACCESS: [&str; 7] = [
     "no_worker_secret",
 ];
 
-/// Asks, and says why it was not let in. What a stream would go on to tell is not waited for.
+/// Sends the request and returns the refusal, if there is one. Does not wait for the events of a stream.
 async fn ask(
     controller: &InProcessController,
     route: &RouteDescription,

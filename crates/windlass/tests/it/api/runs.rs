@@ -1,4 +1,4 @@
-//! Runs: submitted, listed, shown, followed and ended.
+//! Runs: submission, lists, details, waiting and cancellation.
 
 use std::time::Duration;
 

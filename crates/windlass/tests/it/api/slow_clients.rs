@@ -1,4 +1,4 @@
-//! Clients that are slow, hasty, or do not know what they want.
+//! Clients that are slow, close early, or send contradictory requests.
 
 use std::time::Duration;
 

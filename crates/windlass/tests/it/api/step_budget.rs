@@ -1,4 +1,4 @@
-//! A controller whose worker does what it is allowed to.
+//! A controller whose worker performs a limited number of steps.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use windlass_worker::{AttemptFuture, AttemptOrders, Executor, PeerWorkers};
 
 use crate::support::in_process_controller::InProcessController;
 
-/// Does as many steps as it is allowed to, and stops when it is told to.
+/// Performs as many steps as the budget allows, and stops on request.
 #[derive(Debug)]
 struct StepBudgetExecutor(Arc<Semaphore>);
 
@@ -32,7 +32,7 @@ impl Executor for StepBudgetExecutor {
     }
 }
 
-/// A controller with a worker, and what the worker may do.
+/// A controller with a worker, and the budget of the worker.
 pub(super) async fn working() -> (InProcessController, Arc<Semaphore>) {
     let mut controller = InProcessController::start().await;
     let allowed = Arc::new(Semaphore::new(0));

@@ -1,4 +1,4 @@
-//! Event streams: each event once, in order, whatever becomes of the connection.
+//! Event streams: each event arrives once, in order, whatever happens to the connection.
 
 use std::num::Wrapping;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::support::http_client::HttpRequest;
 use crate::support::in_process_controller::{ControllerSetup, InProcessController};
 use crate::support::waiting::until_true;
 
-/// A pipeline of a matrix with so many cells.
+/// A pipeline with a matrix of this many cells.
 fn many(cells: usize) -> String {
     let list: Vec<String> = (0..cells).map(|cell| cell.to_string()).collect();
     format!("name: many\nsteps: {{ s: {{ run: make, matrix: {{ n: [{}] }} }} }}", list.join(", "))
 }
 
-/// Numbers that look like chance, the same every time.
+/// Pseudorandom numbers, the same each time.
 struct StreamRng(Wrapping<u64>);
 
 impl StreamRng {
@@ -35,7 +35,7 @@ impl StreamRng {
     }
 }
 
-/// The positions of a run's events, as pages tell them.
+/// The positions of a run's events, as the pages list them.
 async fn positions(controller: &InProcessController, run: &str) -> Vec<u64> {
     let mut all: Vec<u64> = Vec::new();
     loop {
@@ -161,7 +161,7 @@ async fn client_without_events_resumes_at_its_position() {
     let event = client.next().await.expect("it has ended");
     assert_eq!(event.kind, "run_ended");
     drop(client);
-    // Told nothing, cut off, and something happens before it is back.
+    // The client received nothing and was cut off; an event happens before it reconnects.
     let mut client = EventStreamClient::open(controller.address, "/events", None).await;
     let quiet = tokio::time::timeout(Duration::from_millis(100), client.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
@@ -224,7 +224,7 @@ async fn pruned_position_is_refused_with_the_oldest_one() {
     for _ in 0..4 {
         controller.submit("steps: { a: { run: make } }").await;
     }
-    // The journal keeps two snapshots, and what is behind the older.
+    // The journal keeps two snapshots, and the events after the older one.
     let views = controller.node.handle().views();
     let save = || {
         let snapshot = views.snapshot().expect("events are durable");
@@ -253,7 +253,7 @@ async fn stalled_stream_is_closed_and_resumes_by_id() {
         HttpServerLimits { read_within: Duration::from_millis(300), ..HttpServerLimits::default() };
     let controller =
         InProcessController::with(ControllerSetup { bounds, ..ControllerSetup::default() }).await;
-    // More than lies in the buffers between two ends, and more than is kept in memory.
+    // More than fits into the buffers between client and server, and more than the controller keeps in memory.
     for _ in 0..3 {
         let run = controller.submit(&many(10_000)).await;
         controller.post(&format!("/runs/{run}/cancel"), &json!({})).await;

@@ -15,7 +15,7 @@ const JUDGE: &str = "check-jsonschema==0.39.0";
 const GITHUB: &str = "vendor.github-workflows";
 const GITLAB: &str = "vendor.gitlab-ci";
 
-/// The lines that make a workflow distributed: fewer than so many.
+/// The lines that make a workflow distributed; the maximum is exclusive.
 const LINES_MAX: usize = 20;
 
 #[test]
@@ -50,7 +50,7 @@ fn the_documented_change_has_fewer_than_twenty_lines() {
     }
 }
 
-/// Every setting that the page tells of is one, and the other way round.
+/// The page names every setting, and no other.
 #[test]
 fn the_page_names_every_flag_and_its_variable() {
     let page = fs::read_to_string(repository().join("docs/guides/ci.md")).unwrap();

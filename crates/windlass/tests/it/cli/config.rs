@@ -1,4 +1,4 @@
-//! Settings: flags over variables over files over defaults, and what is told of wrong ones.
+//! Settings: flags override variables, variables override files, files override defaults; errors in settings.
 
 use std::fs;
 use std::process::Command;
@@ -178,7 +178,7 @@ fn setting_in_the_file_replaces_a_required_flag_and_can_be_overridden() {
     assert!(no_link.contains("`ftp://a` is not the address of a controller"), "{no_link}");
     let folder = ProjectFolder::empty()
         .with_file("right.yml", "serve: { listen: '203.0.113.1:1', no-exec: true }\n");
-    // It gets as far as the door: everything before that was read.
+    // The error comes from listening, after all settings were read.
     for flags in ["", "--no-exec", "--no-exec=false"] {
         let text = folder.page(&format!("serve --config right.yml {flags}"));
         assert!(text.contains("203.0.113.1:1 is reachable from other machines"), "{text}");

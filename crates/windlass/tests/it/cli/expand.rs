@@ -1,4 +1,4 @@
-//! `expand`: everything in place, and the same plan once more.
+//! `expand`: all values are filled in, and the expanded file gives the same plan.
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -153,7 +153,7 @@ fn file_with_unavailable_keys_is_not_expanded() {
     assert!(said.starts_with("exit code 3\n--- said ---\nerror[E043]"), "{said}");
 }
 
-/// Texts that YAML would like to read as something else.
+/// Texts that YAML would otherwise read as another type.
 const ODD: &str = r#"name: "no"
 about: "1.10"
 params:

@@ -1,4 +1,4 @@
-//! The file and the root: found, named, missing, and not what it should be.
+//! The file and the root folder: found, named, missing, and invalid.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The ten first mistakes, all in one file, as `validate` tells them.
+//! Ten typical first mistakes in one file, as `validate` reports them.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! `init`: what it finds, and that what it writes is valid.
+//! `init`: what it detects; the file that it writes is valid.
 
 use std::fs;
 use std::process::Command;
@@ -216,7 +216,7 @@ fn existing_file_is_not_overwritten() {
     assert!(folder.data("init --force").starts_with("windlass.yml written"));
 }
 
-/// A folder that a kit fits, and what must be installed to run what it writes.
+/// A folder that a template fits, and the tools that its pipeline needs.
 const PROJECTS: &[(&str, &[(&str, &str)])] = &[
     ("true", &[]),
     (

@@ -1,4 +1,4 @@
-//! The program as people and scripts use it: what it prints, where, and how it ends.
+//! The command line: its output and its exit codes.
 
 mod ci;
 mod config;

@@ -1,4 +1,4 @@
-//! `plan`: order, what each step asks for, and what would be skipped.
+//! `plan`: the order, the requirements of each step, and the steps that would be skipped.
 
 use std::fmt::Write as _;
 

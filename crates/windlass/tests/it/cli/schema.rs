@@ -15,10 +15,10 @@ use crate::cli::ship::SHIP;
 use crate::python::python;
 use crate::support::project_folder::{ProjectFolder, repository};
 
-/// Every key that the design has a place for, available or not.
+/// Every key of the design, available or not.
 const EVERY_KEY: &str = include_str!("every_key.yml");
 
-/// What is wrong with the keys and values of a file, by code: an editor with the schema has to see it too.
+/// Errors in keys and values, by code; an editor with the schema must report them too.
 const SEEN_BY_EDITORS: [ProblemCode; 7] = [
     ProblemCode::BareNumber,
     ProblemCode::UnknownKey,
@@ -119,7 +119,7 @@ fn every_key_of_the_schema_is_valid_or_unavailable() {
     );
 }
 
-/// What the validator says of each file.
+/// Returns the message of the validator for each file.
 fn validated(mut command: Command, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let folder =
         ProjectFolder::empty().with_file("schema.json", ProjectFolder::empty().data("schema"));

@@ -1,4 +1,4 @@
-//! What is asked for: help, version, and requests that make no sense.
+//! Help, version, and invalid command lines.
 
 use std::process::Stdio;
 

@@ -9,7 +9,7 @@ use crate::support::project_folder::ProjectFolder;
 const ONE: &str = "name: one\nsteps:\n  a: { run: 'true' }\n";
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Two controllers, and a folder with a run of its own. Each knows one run, of a pipeline that is called like it.
+/// Two controllers, and a folder with a run of its own. Each knows one run, of a pipeline with its name.
 struct TwoControllers {
     there: LocalCluster,
     saved: LocalCluster,
@@ -32,7 +32,7 @@ impl TwoControllers {
         Self { there, saved, here }
     }
 
-    /// Where a command with these flags and this variable looks, and what it says about that.
+    /// Returns the address that a command uses with these flags and this variable, and its message about that.
     fn looks(&self, flags: &str, url: Option<&str>) -> (String, String) {
         let mut command = self.here.command(&format!("runs --json {flags}"));
         command.envs(url.map(|url| ("WINDLASS_URL", url)));

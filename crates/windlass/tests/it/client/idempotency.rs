@@ -1,4 +1,4 @@
-//! `idempotent:` in a cluster: runs at once, a controller that dies, keys to look at.
+//! Idempotency keys in a cluster: concurrent runs, a controller that dies, and the list of keys.
 
 use serde_json::Value;
 

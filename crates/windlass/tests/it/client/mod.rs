@@ -1,4 +1,4 @@
-//! The command line against a controller as it is used: real processes on free ports, a folder of their own each.
+//! The command line with a controller: real processes on free ports, each in its own folder.
 
 mod addresses;
 mod idempotency;

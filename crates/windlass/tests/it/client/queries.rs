@@ -1,4 +1,4 @@
-//! Whatever can be asked of a store can be asked of a controller, and the answers are the same.
+//! Every query of a store works with a controller too, and gives the same answer.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ fn controller_and_store_give_the_same_answers() {
 #[test]
 fn rerun_happens_in_the_cluster_of_the_run() {
     let cluster = LocalCluster::start_in(ProjectFolder::with(PIPELINE), "--jobs 4");
-    // Otherwise the cell that fails may stop the other, now and when it is run again.
+    // Without this the failing cell may stop the other one, in the run and in the rerun.
     let first = cluster.data("submit --keep-going").trim().to_owned();
     assert_eq!(cluster.status_at_end(&first), "failed");
     let again = cluster.run("rerun latest --failed --wait");

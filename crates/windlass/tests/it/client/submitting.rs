@@ -1,4 +1,4 @@
-//! `windlass submit`: checked here, run there.
+//! `windlass submit`: the file is checked here and runs on the cluster.
 
 use serde_json::Value;
 

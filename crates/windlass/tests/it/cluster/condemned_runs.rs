@@ -1,4 +1,4 @@
-//! A store that cannot be started with one of its runs: the way out, as an operator goes it.
+//! A store that cannot be started because of one run, and the steps with which an operator recovers it.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn locked(name: &str, label: &str, command: &str) -> String {
     format!("name: {name}\nsteps: {{ s: {{ run: '{command}', lock: prod, requires: {label} }} }}\n")
 }
 
-/// Leaves the mark of a start that ended while it applied a run, as a start does that is killed then.
+/// Writes the mark of a start that was killed while it applied a run.
 fn leave_mark(cluster: &LocalCluster, run: &str) {
     let mark = cluster.project.path().join(".windlass/starting");
     fs::write(mark, format!("the-node\n{run}\n")).expect("the folder is there");

@@ -1,4 +1,4 @@
-//! Contact is lost: workers freeze or die with their guards, controllers die and come back, or do not.
+//! Lost contact: workers freeze or die with their guards; controllers die, and some come back.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::processes::{is_alive, kill_with_guard};
 use crate::support::project_folder::{ProjectFolder, step};
 use crate::support::waiting::{PATIENCE, until};
 
-/// Short, so that tests are: what matters is counted in it.
+/// A short duration, so that the tests are fast; the assertions count in multiples of it.
 const TTL: Duration = Duration::from_secs(3);
 
 fn short_leases(flags: &str) -> LocalCluster {
@@ -73,7 +73,7 @@ fn silent_worker_is_stale_before_it_is_lost() {
     until("it is back", || cluster.status_of("one") == "online");
 }
 
-/// A plain HTTP worker, so that the test says when the lease is given up and when the outcome comes.
+/// A plain HTTP worker, so that the test decides when the lease is given up and when the outcome arrives.
 #[test]
 fn output_is_shown_once_when_the_outcome_counts_late() {
     let cluster = LocalCluster::start("--no-exec");
@@ -145,7 +145,7 @@ fn a_controller_that_is_killed_again_and_again_loses_nothing() {
     assert_eq!((done.len(), started), (20, 20), "each ran once");
 }
 
-/// No worker was silent: the controller itself stood still.
+/// No worker was silent: the controller itself was stopped.
 #[test]
 fn a_controller_that_was_stopped_for_longer_than_a_lease_loses_nothing() {
     let cluster = short_leases("--no-exec");

@@ -1,5 +1,5 @@
-//! Workers whose state directory is on a full disk: they say so, go on when there is room, and lose neither steps nor locks
-//! meanwhile; a step whose output finds no room in time fails.
+//! Workers whose state directory is on a full disk report that, continue when there is space, and lose neither steps
+//! nor locks. A step whose output cannot be stored in time fails.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::support::program::RunningProgram;
 use crate::support::project_folder::step;
 use crate::support::waiting::until;
 
-/// What a worker says when the output of a step finds no room.
+/// The message of a worker when the output of a step cannot be stored.
 const WAITS: &str = "it waits because its output cannot be written: no space left in";
 
-/// A step of a worker whose disk is full; nothing where nothing can be mounted.
+/// A step of a worker whose disk is full; `None` if the test cannot mount a disk.
 struct FullDiskStep {
     disk: TestDisk,
     cluster: LocalCluster,

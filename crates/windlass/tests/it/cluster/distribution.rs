@@ -9,7 +9,7 @@ use crate::support::local_cluster::LocalCluster;
 use crate::support::project_folder::step;
 use crate::support::waiting::{pause, until};
 
-/// Six steps that need nothing, and four behind them.
+/// Six steps without needs, and four that need them.
 const TEN: &str = "\
 name: ten
 steps:
@@ -122,7 +122,7 @@ fn unplaceable_step_is_reported_at_once_and_fails_after_its_wait() {
         (&json!("failed"), &json!("blocked"))
     );
     assert!(step(&run, "t")["reason"].to_string().contains("gpu"), "{run}");
-    // A later worker is too late.
+    // A worker that joins later is too late.
     let _late = cluster.worker("late", "--label gpu");
     assert_eq!(
         step(&cluster.ended(answer["id"].as_str().expect("an id")), "t")["status"],
@@ -202,7 +202,7 @@ fn output_is_available_while_a_step_runs_and_after_its_end() {
     assert_eq!(read(), "first\nlast\n");
 }
 
-/// What the README says: nothing is named that need not be.
+/// As the README states, nothing needs a name that the user must choose.
 #[test]
 fn a_worker_beside_its_controller_needs_no_name_and_commands_beside_it_no_address() {
     let cluster = LocalCluster::start("");

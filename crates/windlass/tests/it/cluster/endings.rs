@@ -1,4 +1,4 @@
-//! Runs that are cancelled, workers that are told to end, results that are too large.
+//! Cancelled runs, workers that receive signals, and results that are too large.
 
 use std::os::unix::process::CommandExt as _;
 use std::time::Duration;
@@ -115,7 +115,7 @@ fn second_signal_makes_the_worker_return_running_steps() {
     cluster.project.file("go", "");
 }
 
-/// A thread of it waits for the guard, which does not end.
+/// A thread of the worker waits for the guard, which does not end.
 #[test]
 fn second_signal_ends_the_controller_although_its_guard_is_stopped() {
     let cluster = LocalCluster::start("--jobs 1");
@@ -190,7 +190,7 @@ fn stopped_controller_resumes_after_its_next_start() {
     assert_eq!(cluster.project.lines("began").len(), 1);
 }
 
-/// `windlass run` would cancel what it finds unfinished, or do it here.
+/// `windlass run` would otherwise cancel or continue the interrupted run in this folder.
 #[test]
 fn a_run_of_a_cluster_is_not_touched_by_windlass_run_in_its_folder() {
     let mut cluster = LocalCluster::start("--no-exec");

@@ -1,4 +1,4 @@
-//! What steps of a cluster's worker have in their environment.
+//! The environment of the steps of a cluster's worker.
 
 use crate::support::cluster::TestCluster as _;
 use crate::support::local_cluster::LocalCluster;

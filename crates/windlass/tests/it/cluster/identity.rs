@@ -1,4 +1,4 @@
-//! Two processes with one identity: a state directory that was copied, and a worker that starts again in its own.
+//! Two processes with one identity: a copied state directory, and a worker that starts again in its own directory.
 
 use std::process::Command;
 use std::time::Duration;

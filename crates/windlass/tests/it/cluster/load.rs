@@ -1,4 +1,4 @@
-//! Machines that are busy, and steps that print without end.
+//! Busy machines, and steps that print without an end.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn no_worker_is_lost_when_every_core_is_busy() {
     }
 }
 
-/// A worker that does nothing but ask.
+/// A worker that only makes exchanges.
 struct IdleWorker {
     secret: WorkerSecret,
     client: HttpClient,
@@ -94,13 +94,13 @@ impl IdleWorker {
         self.runtime.block_on(answer).expect("it answers");
     }
 
-    /// How long exchanges take that are answered at once, at the worst of a hundred.
+    /// Returns the duration of exchanges that are answered at once: the longest of a hundred.
     fn p99(&self) -> Duration {
         let exchange = Exchange {
             worker: self.secret.worker_id(),
             drains: false,
             incarnation: Incarnation(1),
-            // Older than the first: refused at once, by the leader's own loop.
+            // This exchange is older than the first, so the leader's loop refuses it at once.
             seq: Seq(0),
             seen: Seq(0),
             term: Term(0),
@@ -120,7 +120,7 @@ impl IdleWorker {
     }
 }
 
-/// Four steps that keep every core busy for a while, with their output to a place or to the log.
+/// Four steps that keep every core busy for a while; their output goes to `/dev/null` or to the log.
 fn four(cluster: &LocalCluster, name: &str, to: &str) -> String {
     cluster.submit(&format!(
         "name: {name}\nsteps:\n  s: {{ matrix: {{ n: [1, 2, 3, 4] }}, run: 'echo >> {name}; timeout 4 yes {to} || true' }}\n",
@@ -148,11 +148,11 @@ fn steps_that_print_without_end_delay_no_lease() {
     let said = cluster.controller.said();
     assert!(!said.contains("one is lost") && !said.contains("two is lost"), "{said}");
     for step in run["steps"].as_array().expect("a list") {
-        // A grant ahead that an idle worker takes over is `released`; no lease was lost with it.
+        // A lease ahead that an idle worker takes over is `released`; no lease was lost with it.
         let attempts = step["attempts"].as_array().expect("a list");
         let kept = attempts.iter().filter(|attempt| attempt["outcome"] != "released");
         assert_eq!(kept.count(), 1, "{step}");
     }
-    // A slice of a scheduler is milliseconds long: below that, a ratio would be one of chance.
+    // A time slice of the scheduler takes milliseconds; below that, a ratio would be random.
     assert!(flooded <= 2 * busy.max(idle) + Duration::from_millis(20), "{flooded:?}");
 }

@@ -36,11 +36,11 @@ fn controller_on_loopback_serves_its_own_user_only() {
     let controller = serve(&project, port, "");
     assert_eq!(status(port, "/runs"), Some(401));
     controller.until_said("a request from 127.0.0.1 was refused (401)");
-    // Every command of its own user works without a flag.
+    // Every command of the controller's own user works without a flag.
     let url = format!("http://localhost:{port}");
     let worker = project.start(&format!("worker --join {url} --name far"));
     project.data(&format!("submit --wait --to {url}"));
-    // Another user looks elsewhere, and does not believe what others could have written.
+    // Another user uses another path, and does not trust files that others can write.
     let state = project.path().join("../state/windlass/loopback");
     let file = state.join(format!("127.0.0.1-{port}"));
     let token = fs::read_to_string(&file).expect("it is kept");
@@ -50,7 +50,7 @@ fn controller_on_loopback_serves_its_own_user_only() {
     let other = other.env("XDG_STATE_HOME", project.path()).output().expect("it starts");
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&other.stderr).contains("requires a token"), "{other:?}");
-    // It is another one after a restart, which commands and the worker of before find.
+    // The token changes with a restart; commands and existing workers find the new one.
     controller.signal(Signal::TERM);
     drop(controller.ended());
     let _again = serve(&project, port, "");

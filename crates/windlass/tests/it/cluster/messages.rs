@@ -1,4 +1,4 @@
-//! What controllers and workers say while they are at it: for people, and for machines.
+//! The messages of controllers and workers, as text and as JSON lines.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::waiting::until;
 /// The secret, which must not appear in any output.
 const SECRET: &str = "hunter22\"}\\n{\"level\":\"error";
 
-/// Names that would break a line out of its object, a secret that is printed, handed on and asked for, and a retry.
+/// Names that contain line breaks, a secret that is printed, passed on and requested, and a retry.
 const STORY: &str = r#"
 name: story
 params: { channel: { default: none } }
@@ -29,7 +29,7 @@ steps:
     retry: { times: 1, wait: 10ms }
 "#;
 
-/// Each line as an object; all of them are.
+/// Each line as a JSON object.
 fn lines(process: &RunningProgram) -> Vec<Value> {
     let said = process.said();
     let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));

@@ -1,4 +1,4 @@
-//! The metrics of a cluster that has seen some things.
+//! The metrics of a cluster with failures, retries and lost workers.
 
 use rustix::process::Signal;
 use windlass_controller::metrics::FAMILIES;
@@ -10,7 +10,7 @@ use crate::support::local_cluster::LocalCluster;
 use crate::support::project_folder::ProjectFolder;
 use crate::support::waiting::{PATIENCE, until};
 
-/// Fails once and succeeds then, fails for good, and a step that outlives its worker.
+/// A step that fails once and then succeeds, one that fails finally, and one that outlives its worker.
 const STORY: &str = "\
 name: 'odd_name-of-a_pipeline'
 steps:

@@ -1,4 +1,4 @@
-//! A cluster as it is used: `windlass serve`, `windlass worker`, real processes on loopback.
+//! A cluster of real processes on loopback: `windlass serve` and `windlass worker`.
 
 #[cfg(feature = "sqlite")]
 mod condemned_runs;

@@ -9,16 +9,16 @@ use crate::support::cluster::TestCluster as _;
 use crate::support::local_cluster::LocalCluster;
 use crate::support::project_folder::ProjectFolder;
 
-/// Labels that some example asks for and no machine has by itself.
+/// Labels that an example requires and no machine has by default.
 const LABELS: &str = "--label signing-key --label gpu";
 
-/// What each step of a run came to: how it ended, after how many attempts, with what.
+/// The result of each step of a run: its status, its number of attempts, its outputs.
 pub(crate) fn outcomes(run: &Value) -> BTreeMap<String, Value> {
     let steps = run["steps"].as_array().expect("it lists steps").iter();
     steps
         .map(|step| {
             let attempts = step["attempts"].as_array().expect("a list").iter();
-            // A delivery that was given back before it started is no attempt.
+            // A delivery that was returned before it started is not an attempt.
             let attempts: Vec<Value> = attempts
                 .filter(|it| it["outcome"] != "released")
                 .map(|it| serde_json::json!([it["attempt"], it["outcome"], it["exit_code"]]))
@@ -26,7 +26,7 @@ pub(crate) fn outcomes(run: &Value) -> BTreeMap<String, Value> {
             let name = step["name"].as_str().expect("a name").to_owned();
             let mut outputs = step["outputs"].clone();
             if let Some(sum) = outputs.get_mut("sum") {
-                // That of an archive, which holds times.
+                // The hash of an archive depends on times.
                 *sum = Value::Null;
             }
             (name, serde_json::json!([step["status"], attempts, outputs, step["reason"]]))
@@ -86,7 +86,7 @@ fn every_example_ends_the_same_in_one_process_and_over_a_cluster() {
     assert!(compared >= 8, "{compared} examples");
 }
 
-/// A folder in which examples find what they work on.
+/// A folder with the files that the examples use.
 fn project(text: &str) -> ProjectFolder {
     let project = ProjectFolder::with(text);
     project.file("sign", "#!/bin/sh\nexit 0\n");

@@ -13,7 +13,7 @@ use crate::support::program::RunningProgram;
 use crate::support::project_folder::ProjectFolder;
 use crate::support::waiting::until;
 
-/// A user without rights, where the tests are root's: root reads everything, and nothing is hidden from it.
+/// An account without rights, because the tests may run as root, and root can read everything.
 const NOBODY: u32 = 65534;
 
 /// A folder and programs of a user that may not read the processes of other users.
@@ -34,7 +34,7 @@ impl UnprivilegedUser {
         Self { project, user }
     }
 
-    /// A copy of a program, which may be where this user cannot go.
+    /// A copy of a program that is in a folder which this user cannot enter.
     fn copy(&self, program: &Path) -> PathBuf {
         let copy = self.project.path().join(program.file_name().expect("it has a name"));
         if !copy.exists() {

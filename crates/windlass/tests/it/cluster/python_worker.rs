@@ -34,7 +34,7 @@ steps:
       echo "let go of $VERSION"
 "#;
 
-/// A controller that runs nothing itself, and a folder that everything runs in.
+/// A controller that runs no steps itself, and a folder for everything.
 struct PythonWorkerCluster {
     project: ProjectFolder,
     serve: RunningProgram,
@@ -56,7 +56,7 @@ impl PythonWorkerCluster {
         Self { project, serve, url }
     }
 
-    /// The controller is gone from one moment to the next, and there again.
+    /// Kills the controller and starts it again.
     fn restart(self) -> Self {
         let Self { project, serve, url } = self;
         serve.signal(Signal::KILL);

@@ -1,4 +1,4 @@
-//! `serve --observe`: a controller without a store that shows what another one tells, and how old that is.
+//! `serve --observe`: a controller without a store that shows the state of another one, and the age of that state.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -250,7 +250,7 @@ fn breakable(to: u16) -> (u16, Arc<AtomicBool>) {
     (port, cut)
 }
 
-/// Carries bytes as long as the line is whole.
+/// Copies bytes until the connection is cut.
 fn carry(mut from: TcpStream, mut into: TcpStream, is_cut: &AtomicBool) {
     let mut bytes = [0; 16_384];
     while let Ok(count @ 1..) = from.read(&mut bytes) {

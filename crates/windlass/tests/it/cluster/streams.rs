@@ -1,4 +1,4 @@
-//! Clients that follow a real controller: a thousand of them, and across its death.
+//! Clients that follow a real controller: a thousand of them, and over its restart.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,18 +20,18 @@ use crate::support::waiting::{pause, until};
 /// Clients that follow everything at the same time.
 const CLIENTS: usize = 1_000;
 
-/// Runs that are submitted in a round, and the pause between two of them: ten thousand events are handed out a second, by
-/// a build that is not optimised and to clients that share its cores.
+/// The number of runs that are submitted in a round, and the pause between two. This is ten thousand events per second
+/// for a build without optimization, to clients that share its cores.
 const RUNS: usize = 10;
 const PACE: Duration = Duration::from_millis(100);
 
-/// Rounds at most. What others do on this machine at the same time spoils a round; what is wrong here spoils them all.
+/// The maximum number of rounds. Other load on the machine spoils single rounds; a fault of the controller spoils all.
 const ROUNDS: usize = 8;
 
-/// What a client may wait for an event at most, but for one in a hundred.
+/// The longest delay of an event for 99 of 100 clients.
 const P99_MAX: u64 = 250;
 
-/// What the controller's memory may grow by while events pass through it, in KiB: what it remembers of the runs.
+/// The maximum growth of the controller's memory while events pass, in KiB: it remembers the runs.
 const GROWTH_MAX: u64 = 16 << 10;
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -62,16 +62,16 @@ fn make_history(cluster: &LocalCluster) {
     }
 }
 
-/// What clients have heard.
+/// What the clients received.
 #[derive(Default)]
 struct ReceivedEvents {
-    /// Clients that listen.
+    /// Clients that follow the events.
     listening: AtomicUsize,
     /// The milliseconds from the submission of a run until a client gets its event.
     delays: Mutex<Vec<u64>>,
 }
 
-/// Follows everything from now on.
+/// Follows all events from now on.
 async fn follow(at: SocketAddr, heard: Arc<ReceivedEvents>) {
     let mut client = EventStreamClient::open(at, "/events", None).await;
     heard.listening.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +100,7 @@ fn round(cluster: &LocalCluster, heard: &ReceivedEvents) -> Vec<u64> {
     delays
 }
 
-/// Asks for all there was, and takes nothing of it.
+/// Requests all events and reads none.
 async fn never_reads(at: SocketAddr) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt as _;
     let socket = TcpSocket::new_v4().expect("there are sockets");
@@ -161,7 +161,7 @@ fn stream_client_resumes_at_its_position_after_a_controller_restart() {
                 heard.extend(client.next().await.expect("it goes on").id);
             }
             cluster.controller.signal(Signal::KILL);
-            // What was on its way when it died is heard too.
+            // Events that were in flight when the controller died arrive too.
             while let Some(event) = client.next().await {
                 heard.extend(event.id);
             }

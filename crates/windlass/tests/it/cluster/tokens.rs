@@ -9,7 +9,7 @@ use crate::support::waiting::until;
 
 const LOCKED: &str = "name: ship\nsteps:\n  s: { lock: press, run: 'echo >> began; until test -e go; do sleep 0.02; done' }\n";
 
-/// A controller that can be reached from elsewhere, whose only tokens are in its store.
+/// A controller on a public address, whose only tokens are in its store.
 struct TokenController {
     project: ProjectFolder,
     _controller: RunningProgram,
@@ -27,7 +27,7 @@ impl TokenController {
         Self { project, _controller: controller, to: format!("--to http://127.0.0.1:{port}") }
     }
 
-    /// A command that is asked of the controller with a token.
+    /// The command line of a request to the controller with a token.
     fn line(&self, command: &str, token: &str) -> String {
         format!("{command} {} --token-file {token}", self.to)
     }
@@ -39,7 +39,7 @@ impl TokenController {
         worker
     }
 
-    /// How the worker stands, as its controller's socket tells.
+    /// The status of the worker, read over the controller's socket.
     fn status(&self) -> String {
         let ended = self.project.run(&self.line("workers --json", "admin-token"));
         let lines = ended.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -48,7 +48,7 @@ impl TokenController {
     }
 }
 
-/// Makes a token and puts it in a file, alone.
+/// Creates a token and writes it to a file.
 fn token(project: &ProjectFolder, line: &str, file: &str) {
     let made = project.run(&format!("token {line}"));
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -66,7 +66,7 @@ fn first_token_can_be_created_without_a_controller() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("requires a token"), "{}", refused.err);
     assert_eq!(project.run(&guarded.line("runs", "admin-token")).code, Some(0));
-    // Through the socket of the store, which is its owner's.
+    // The socket of the store, which only its owner can use.
     token(project, "create ci --scope read --expires 30d", "read-token");
     let wrong = project.run(&guarded.line("submit --keep-going", "read-token"));
     assert_eq!(wrong.code, Some(2), "{wrong:?}");

@@ -1,4 +1,4 @@
-//! Everything has a limit, and no worker is lost at one.
+//! Every queue and batch is bounded, and no worker is lost at a bound.
 
 use windlass::core::engine::{BATCH_BYTES_MAX, EngineAnswer, EngineConfig};
 use windlass::core::outcome::{RunStatus, StepStatus};
@@ -66,7 +66,7 @@ async fn backlog_during_a_hung_append_is_bounded_and_no_worker_times_out() {
     });
     let (bytes, events) = sizes.max().expect("there are some");
     assert!(events < 17_000, "{events} events");
-    // One decision may begin below the bound and end above it.
+    // A decision can begin below the bound and end above it.
     let range = BATCH_BYTES_MAX * 9 / 10..BATCH_BYTES_MAX + 100_000;
     assert!(range.contains(&bytes), "{bytes} bytes");
 }

@@ -1,4 +1,4 @@
-//! A clock that leaps ahead between two terms: what the archive and the keys have is not deleted on its word.
+//! A clock that jumps ahead between two terms: archive and keys are not deleted because of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,13 +37,13 @@ fn keep(
     shutdown
 }
 
-/// What is left of a run that was sealed and of a key that was claimed before the leap.
+/// Returns what remains of a run that was sealed, and of a key that was claimed, before the jump.
 async fn left(archive: &MemoryArchive) -> (bool, usize) {
     let line = archive.run(run(1)).await.expect("it reads");
     (line.is_some(), archive.keys(None, 9).await.expect("it reads").len())
 }
 
-/// A node that leads a store whose clock has leapt since a run was sealed and a key was claimed.
+/// A node that leads a store whose clock has jumped since a run was sealed and a key was claimed.
 async fn led_after_a_leap(
     clock: fn() -> Time,
     now: &AtomicU64,
@@ -78,7 +78,7 @@ async fn led_after_a_leap(
 #[tokio::test(start_paused = true)]
 async fn nothing_is_deleted_for_an_hour_of_leading_after_a_clock_jump() {
     static NOW: AtomicU64 = AtomicU64::new(START);
-    // The clock of the machine has leapt with that of the store: they are one.
+    // The clock of the machine has jumped with that of the store: they agree.
     let clock = || Time::from_millis(NOW.load(Ordering::Relaxed)) + Span::hours(2);
     let (node, archive, _keeper) = led_after_a_leap(clock, &NOW, false).await;
     let doubted =
@@ -101,7 +101,7 @@ async fn agreeing_database_clock_confirms_a_clock_jump_at_once() {
     assert_eq!(left(&archive).await, (false, 0));
 }
 
-/// As an operator sees it.
+/// The same, with the messages that an operator sees.
 #[tokio::test]
 async fn serve_reports_that_deletion_waits_after_a_clock_jump() {
     let project = ProjectFolder::with("");

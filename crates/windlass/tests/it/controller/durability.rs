@@ -1,4 +1,4 @@
-//! Nothing is said before it is durable.
+//! No reply leaves before it is durable.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Each event is counted once, on a standby too, and after a long time without a look at the counters.
+//! Each event is counted once, on a standby too, and after a long time without a read of the counters.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::test_node::{TestNode, journal, run, start};
 use crate::exposition::ParsedMetricsPage;
 use crate::support::waiting::until_true;
 
-/// More steps than a node keeps events in mind.
+/// More steps than a node keeps events in memory.
 const MANY: usize = 20_000;
 
 fn metrics(node: &TestNode) -> ParsedMetricsPage {

@@ -1,4 +1,4 @@
-//! A journal whose terms run out, as those of a store on another machine do.
+//! A journal whose terms expire, as those of a store on another machine do.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,7 +13,7 @@ use windlass_store::journal::{
     Position, StartMark,
 };
 
-/// A journal in memory whose terms last so long, or for ever.
+/// A journal in memory whose terms have this duration; `None` means that they do not expire.
 #[derive(Debug)]
 pub(super) struct ExpiringTermJournal {
     lasts: Option<Span>,

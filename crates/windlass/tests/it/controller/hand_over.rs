@@ -1,4 +1,4 @@
-//! A node that is told to end.
+//! A node that is asked to end.
 
 use std::time::Duration;
 

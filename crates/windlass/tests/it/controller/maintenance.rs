@@ -1,4 +1,4 @@
-//! What a leader does beside leading, and starting anew from what it kept.
+//! Maintenance by the leader, and restarts from what it kept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ struct MaintenanceTask {
     keeping: JoinHandle<Result<(), StoreError>>,
 }
 
-/// Keeps up with a node; a snapshot is worth its writing after so many events.
+/// The maintenance of a node, which writes a snapshot after few events.
 fn keep(
     node: &TestNode,
     journal: &Arc<TestJournal>,
@@ -68,7 +68,7 @@ impl MaintenanceTask {
     }
 }
 
-/// Does a run from its beginning to its end.
+/// Runs a pipeline from its submission to its end.
 async fn ship(node: &TestNode, mate: &mut TestWorker, n: u64, plan: &Arc<Plan>) {
     node.submit(run(n), plan).await;
     while node.run_status(run(n)) != Some(RunStatus::Succeeded) {
@@ -78,7 +78,7 @@ async fn ship(node: &TestNode, mate: &mut TestWorker, n: u64, plan: &Arc<Plan>) 
     }
 }
 
-/// What the journal has of a run, up to its sealing.
+/// Returns the events of a run in the journal, up to its sealing.
 async fn history(journal: &TestJournal, n: u64) -> Vec<Arc<RecordedEvent>> {
     let of_run = |recorded: &RecordedEvent| recorded.event.run() == Some(run(n));
     let sealing = |recorded: &RecordedEvent| matches!(recorded.event, Event::RunSealed(_));
@@ -378,7 +378,7 @@ async fn node_that_was_long_disconnected_drops_runs_that_others_sealed() {
     ship(&ann, &mut mate, 1, &plan).await;
     pass(Span::secs(1)).await;
     assert_eq!(bob.run_status(run(1)), Some(RunStatus::Succeeded));
-    // Bob looks four times a second.
+    // The standby polls four times per second.
     (0..600).for_each(|_| journal.plan(JournalCall::Tail, JournalFault::Unsent));
     for n in 2..=20 {
         ship(&ann, &mut mate, n, &plan).await;

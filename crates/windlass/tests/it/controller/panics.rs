@@ -1,4 +1,4 @@
-//! An engine that panics: the run goes, the leader stays.
+//! An engine that panics: the run is removed, and the leader continues.
 
 use windlass::core::engine::{CancelReason, EngineAnswer, EngineConfig, Event, event};
 use windlass::core::outcome::{RunStatus, StepStatus};
@@ -12,7 +12,7 @@ use super::test_node::{
     plan_called, run, start_with,
 };
 
-/// A node whose engine panics on what is called `panics`.
+/// A node whose engine panics on steps named `panics`.
 fn fragile(name: &str) -> NodeConfig {
     let engine = EngineConfig {
         bugs: PlantedBugs::only(PlantedBug::PanicsByName),
@@ -21,7 +21,7 @@ fn fragile(name: &str) -> NodeConfig {
     NodeConfig { engine, ..config(name) }
 }
 
-/// A worker that holds a step of a good run and has finished one of each bad run.
+/// A worker that holds a step of a good run and has finished one step of each bad run.
 async fn poisoned(node: &TestNode, bad: u64) -> TestWorker {
     let mut mate = TestWorker::join(node, 1).await;
     for n in 1..=bad {

@@ -11,7 +11,7 @@ use windlass_net::shutdown::ShutdownSender;
 
 use super::test_node::{TestJournal, TestNode, TestWorker, config, journal, plan, run, start_with};
 
-/// Nodes at one journal, with a socket in a folder of their own.
+/// Nodes with one journal, and a socket in a folder of their own.
 struct Host {
     folder: tempfile::TempDir,
     journal: Arc<TestJournal>,
@@ -93,7 +93,7 @@ async fn request_without_an_answer_is_answered_when_the_connection_ends_and_the_
     let standby = host.start("bob").await;
     connected(&standby).await;
     let mut worker = TestWorker::join(&standby, 7).await;
-    // Parked: there is no work.
+    // The exchange is parked: there is no work.
     let (handle, exchange) = (standby.handle.clone(), worker.next(1));
     let parked = tokio::spawn(async move { handle.exchange(exchange).await });
 
@@ -104,7 +104,7 @@ async fn request_without_an_answer_is_answered_when_the_connection_ends_and_the_
     let submit = EngineRequest::Submit(SubmitRun::new(run(1), plan));
     let answer = standby.handle.ask(submit).await.unwrap();
     assert!(matches!(answer, EngineAnswer::Submitted { .. }), "{answer:?}");
-    // The first reply tells the worker of the term; a leader grants nothing before.
+    // The first reply has the term; a leader grants nothing before the worker knows it.
     worker.exchange(&standby, 0).await;
     worker.exchange(&standby, 1).await;
     assert_eq!(worker.held.len(), 1, "the worker continues with the next leader");

@@ -1,4 +1,4 @@
-//! Workers' round trips through the loop.
+//! The exchanges of workers through the leader loop.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Starts that end while they fold the journal: which run they name, and what becomes of it when it is condemned.
+//! Starts that end while they fold the journal: the run that they name, and its fate after it is condemned.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ async fn marks(journal: &TestJournal) -> Vec<Option<RunId>> {
     marks.into_iter().map(|mark| mark.applying).collect()
 }
 
-/// A start that is killed while it applies what comes after so many marks.
+/// A start that is killed while it applies the events after this many marks.
 async fn killed_after(journal: &Arc<TestJournal>, marks: usize) {
     let gate = CallGate::new();
     (0..marks).for_each(|_| journal.plan(JournalCall::MarkStart, JournalFault::None));
-    // The mark is written before the next one is: what follows the one at the gate is never applied.
+    // The mark is written before the next one, so the events after the mark at the gate are never applied.
     journal.plan(JournalCall::MarkStart, JournalFault::HeldAtGate(gate.clone()));
     let opened: Arc<dyn Journal> = Arc::clone(journal) as _;
     let opening =
@@ -69,10 +69,10 @@ async fn start_reports_costly_runs_and_every_run_after_a_killed_start() {
     node.submit(run(2), &costly()).await;
     node.submit(run(3), &plan(["build"])).await;
     node.shut_down().await.expect("it ends in good order");
-    // The first mark says that it starts, the second that it applies the costly run, the third that it has.
+    // The first mark names the start, the second the costly run that it applies, the third its success.
     killed_after(&journal, 2).await;
     assert_eq!(marks(&journal).await, [Some(run(2))]);
-    // The small run before it is named as well now.
+    // The small run before it is named as well.
     killed_after(&journal, 2).await;
     assert_eq!(marks(&journal).await, [Some(run(1))]);
 }
@@ -121,7 +121,7 @@ async fn unfinished_start_of_another_node_is_ignored() {
     let gate = CallGate::new();
     journal.plan(JournalCall::MarkStart, JournalFault::None);
     journal.plan(JournalCall::MarkStart, JournalFault::HeldAtGate(gate));
-    // A second mark would wait at the gate for ever.
+    // A second mark would wait at the gate without an end.
     let next = start(&journal, "ann").await;
     assert_eq!(next.run_status(run(1)), Some(RunStatus::Running));
 }

@@ -1,4 +1,4 @@
-//! Terms that run out: how long a leader believes that it leads.
+//! Terms that expire: how long a leader trusts its term.
 
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ async fn a_stale_renewal_deposes_at_once() {
     assert!(began.elapsed() <= Duration::from_millis(1_510), "{:?}", began.elapsed());
 }
 
-/// A process that was stopped hears of its append before its timers: it has to look at the clock.
+/// A process that was stopped sees the result of its append before its timers, so it must check the clock.
 #[tokio::test(start_paused = true)]
 async fn leader_suspended_past_its_lease_answers_no_request() {
     let (journal, plan) = (lasting(TERM), plan(["build"]));

@@ -32,12 +32,12 @@ const START: Time = Time::from_millis(1_790_000_000_000);
 /// A journal in memory behind faults.
 pub(super) type TestJournal = FaultyJournal<ExpiringTermJournal>;
 
-/// A journal whose terms last until they are given back.
+/// A journal whose terms last until they are resigned.
 pub(super) fn journal() -> Arc<TestJournal> {
     Arc::new(FaultyJournal::new(Arc::new(ExpiringTermJournal::new(None, memory()))))
 }
 
-/// A journal whose terms run out.
+/// A journal whose terms expire.
 pub(super) fn lasting(term: Span) -> Arc<TestJournal> {
     Arc::new(FaultyJournal::new(Arc::new(ExpiringTermJournal::new(Some(term), memory()))))
 }
@@ -46,13 +46,13 @@ fn memory() -> MemoryJournal {
     MemoryJournal::new(|| START)
 }
 
-/// Everything that the journal holds.
+/// Returns all events of the journal.
 pub(super) async fn everything(journal: &impl Journal) -> Vec<Arc<RecordedEvent>> {
     let batches = journal.tail(Position(0), usize::MAX).await.expect("it reads");
     batches.iter().flat_map(|batch| &batch.events).map(Arc::clone).collect()
 }
 
-/// The state that a fold of the whole journal comes to.
+/// Returns the state that a fold of the whole journal gives.
 pub(super) async fn folded(journal: &impl Journal) -> String {
     let mut engine = Engine::new(EngineConfig::default());
     for recorded in everything(journal).await {
@@ -61,7 +61,7 @@ pub(super) async fn folded(journal: &impl Journal) -> String {
     engine.dump_details()
 }
 
-/// A node that runs, and the way to it.
+/// A running node, and its handle.
 pub(super) struct TestNode {
     pub(super) handle: NodeHandle,
     shutdown: ShutdownSender,
@@ -96,13 +96,13 @@ pub(super) async fn start_with(
 }
 
 impl TestNode {
-    /// Ends it in good order.
+    /// Shuts the node down gracefully.
     pub(super) async fn shut_down(self) -> Result<(), NodeError> {
         self.shutdown.shut_down();
         self.running.await.expect("a node does not panic")
     }
 
-    /// Ends it as a crash would, whatever it was doing; its term ends with it where terms do not run out.
+    /// Ends the node as a crash would, whatever it does. Its term ends with it if terms do not expire.
     pub(super) async fn crash(self, journal: &impl Journal) {
         let term = self.term();
         self.running.abort();
@@ -110,7 +110,7 @@ impl TestNode {
         journal.resign(term).await.expect("it was held or not");
     }
 
-    /// Ends it as a crash would; its term runs out.
+    /// Ends the node as a crash would; its term expires.
     pub(super) async fn vanish(self) {
         self.running.abort();
         drop(self.running.await);
@@ -132,13 +132,13 @@ impl TestNode {
         self.handle.views().with(|view| view.engine.dump_details())
     }
 
-    /// Waits until it leads and the event of that is durable.
+    /// Waits until the node leads and that event is durable.
     pub(super) async fn led(&self) {
         let leads = |view: &EngineView| view.leads() && view.position > Position(0);
         self.handle.views().wait_for(leads).await;
     }
 
-    /// A submission under way.
+    /// A submission in progress.
     pub(super) fn submitting(
         &self,
         run: RunId,
@@ -148,7 +148,7 @@ impl TestNode {
         tokio::spawn(async move { handle.ask(EngineRequest::Submit(submit)).await })
     }
 
-    /// Drops the way to it; it is told to end when the result is awaited.
+    /// Drops the handle. The node gets the order to end when the result is awaited.
     pub(super) fn deserted(self) -> impl Future<Output = Result<(), NodeError>> {
         let Self { handle, shutdown, running } = self;
         drop(handle);
@@ -198,7 +198,7 @@ pub(super) fn plan_called<const N: usize>(name: &str, steps: [&str; N]) -> Arc<P
     Arc::new(plan.build().expect("a valid plan"))
 }
 
-/// A worker as the leader hears it.
+/// A worker as the leader sees it.
 pub(super) struct TestWorker {
     id: WorkerId,
     seq: Seq,
@@ -206,7 +206,7 @@ pub(super) struct TestWorker {
     term: Term,
     pub(super) held: Vec<LeaseRef>,
     finished: Vec<FinishedAttempt>,
-    /// What it was told of its last reports.
+    /// The verdicts on its last reports.
     pub(super) verdicts: Vec<OutcomeVerdict>,
 }
 
@@ -268,14 +268,14 @@ impl TestWorker {
         self.held.extend(body.grants.iter().map(|grant| grant.lease));
     }
 
-    /// One round trip.
+    /// Makes one exchange.
     pub(super) async fn exchange(&mut self, node: &TestNode, want: u32) {
         let exchange = self.next(want);
         let reply = node.handle.exchange(exchange).await.expect("it leads");
         self.hear(reply);
     }
 
-    /// Everything that it holds has succeeded.
+    /// Reports success for all leases that it holds.
     pub(super) fn finish_all(&mut self) {
         for lease in self.held.drain(..) {
             let (outcome, ran) = (Outcome::exit(0), Some(Span::millis(5)));
@@ -284,13 +284,13 @@ impl TestWorker {
     }
 }
 
-/// Whether something is not over yet once everything that could happen now has happened.
+/// Returns whether a future is still pending after everything that can happen now has happened.
 pub(super) async fn is_pending<F: Future + Unpin>(future: &mut F) -> bool {
-    // Under virtual time this passes when nothing else is left to do.
+    // With virtual time, this sleep ends only when no other work is left.
     tokio::time::timeout(Duration::from_millis(1), future).await.is_err()
 }
 
-/// Lets virtual time pass, bit by bit, as it does.
+/// Advances virtual time in small steps.
 pub(super) async fn pass(span: Span) {
     let until = Instant::now() + Duration::from_millis(span.as_millis());
     tokio::time::sleep_until(until).await;

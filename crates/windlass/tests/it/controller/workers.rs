@@ -1,4 +1,4 @@
-//! A worker apart from its leader: contact that is lost and found, lives that are over, orders to end.
+//! A worker apart from its leader: lost and regained contact, former incarnations, orders to end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ use super::test_node::{TestNode, TestWorker, journal, pass, plan, run, start};
 
 const ID: WorkerId = WorkerId(77);
 
-/// A way to a leader that can be cut, or lead to another.
+/// A link to a leader that a test can cut, or connect to another leader.
 #[derive(Debug)]
 struct CuttableLink {
     to: Mutex<NodeHandle>,
@@ -57,7 +57,7 @@ impl CuttableLink {
         Ok(self.to.lock().expect("nobody panics").clone())
     }
 
-    /// What came back over a cable that was cut meanwhile did not.
+    /// A reply over a link that was cut meanwhile is lost.
     async fn carry_back<T>(
         &self,
         answer: impl Future<Output = Result<T, LinkError>>,
@@ -86,7 +86,7 @@ impl WorkerLink for CuttableLink {
     }
 }
 
-/// Steps that go on until they are told to end, by the test or by the worker.
+/// Steps that continue until the test or the worker ends them.
 #[derive(Debug)]
 struct HeldExecutor {
     done: watch::Sender<bool>,

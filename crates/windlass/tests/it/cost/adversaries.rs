@@ -15,7 +15,7 @@ use windlass_store::logs::LogId;
 use super::bystanders::{CostPlainWorker, CostRequest};
 use crate::support::waiting::pause;
 
-/// An attack. The order decides which number chooses which.
+/// An attack. A number chooses one by this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Adversary {
     /// One step with 60,000 locks.
@@ -119,8 +119,8 @@ impl Adversary {
 }
 
 impl Adversary {
-    /// The memory that a controller may take under this attack, when it has `limit`. Bodies have a bound of 192 MiB of their
-    /// own, and single bytes must not take as much as the buffers that they arrive in.
+    /// The memory that a controller with `limit` may use under this attack. Bodies are bounded by 192 MiB of their own,
+    /// and single bytes must not use as much memory as the buffers in which they arrive.
     pub(super) const fn memory_max(self, limit: u64) -> u64 {
         match self {
             Self::SlowBodies | Self::LargeBodies => 256 << 20,
@@ -145,7 +145,7 @@ impl Adversary {
 /// The answer to one request of an adversary.
 #[derive(Clone, Debug)]
 pub(super) struct AttackAnswer {
-    /// 0 if there was none.
+    /// The status; 0 if there was none.
     pub(super) status: u16,
     pub(super) body: String,
     /// How long it took.
@@ -159,19 +159,20 @@ impl AttackAnswer {
         Self { status, body, took: asked_at.elapsed() }
     }
 
-    /// Whether what was asked for is done.
+    /// Returns whether the request was accepted.
     pub(super) const fn is_accepted(&self) -> bool {
         matches!(self.status, 200..300)
     }
 
-    /// Whether it accepts the request, or refuses it; a refusal for its size has to say a number.
+    /// Returns whether the controller accepts the request or refuses it. A refusal because of the size must state a
+    /// number.
     pub(super) fn is_sound(&self) -> bool {
         match self.status {
             200..300 | 400 => true,
             413 | 422 | 429 => {
                 let problem: Value = serde_json::from_str(&self.body).unwrap_or_default();
                 let detail = problem["detail"].as_str().unwrap_or_default();
-                // The number of a line, and the code behind the message, say nothing about the size.
+                // The line number, and the code after the message, do not state the size.
                 let message = detail.split_once(": ").map_or(detail, |it| it.1);
                 let message = message.rsplit_once(" (").map_or(message, |it| it.0);
                 message.contains(|it: char| it.is_ascii_digit())
@@ -190,7 +191,7 @@ fn refusal_without_a_number_and_missing_answer_are_unsound() {
     assert!(!of(0, "").is_sound() && !of(500, r#"{"detail":"5"}"#).is_sound());
 }
 
-/// Attacks a controller, and returns when it has answered everything that it is going to.
+/// Attacks a controller, and returns after its last answer.
 pub(super) fn attack(adversary: Adversary, size: AttackSize, port: u16) -> Vec<AttackAnswer> {
     match adversary {
         Adversary::LocksOfAStep => submit(port, &[locks(1, size.of_count(60_000)), locks(1, 32)]),
@@ -237,7 +238,7 @@ fn locks(steps: usize, locks: usize) -> String {
     text
 }
 
-/// One whose default is too large, and one with the largest that is allowed.
+/// One submission with a default that is too large, and one with the largest allowed default.
 fn large_default(size: AttackSize) -> [String; 2] {
     let times = size.of_count(10_000);
     [1_000_000, 120_000].map(|bytes| {
@@ -304,7 +305,7 @@ fn many_submissions(port: u16, size: AttackSize) -> Vec<AttackAnswer> {
     })
 }
 
-/// Pieces of one byte: of runs, steps and attempts that never were.
+/// Pieces of one byte of runs, steps and attempts that do not exist.
 fn log_pieces(port: u16, count: usize) -> Vec<AttackAnswer> {
     let worker = CostPlainWorker::join(port, "writer");
     let piece = |number: usize| {
@@ -319,7 +320,7 @@ fn log_pieces(port: u16, count: usize) -> Vec<AttackAnswer> {
     (0..4).map(|_| AttackAnswer::to(request, port)).collect()
 }
 
-/// Bodies of 8 MB, each without its last byte, all of them open at a time.
+/// Bodies of 8 MB, each without its last byte, all open at the same time.
 fn slow_bodies(port: u16, count: usize) -> Vec<AttackAnswer> {
     let body = vec![b' '; 8_000_000 - 1];
     let head = format!(
@@ -329,14 +330,14 @@ fn slow_bodies(port: u16, count: usize) -> Vec<AttackAnswer> {
     let mut open = Vec::new();
     for _ in 0..count {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { continue };
-        // A body that is not taken is not waited for.
+        // The client does not wait for a body that is not read.
         let wait = Some(std::time::Duration::from_secs(1));
         stream.set_write_timeout(wait).expect("it is a time");
         // It fails for a body that is refused before its end.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
         open.push(stream);
     }
-    // They have no answer as long as they do not end.
+    // There is no answer as long as they do not end.
     Vec::new()
 }
 
@@ -376,7 +377,7 @@ fn aliases(steps: usize) -> String {
     text
 }
 
-/// Bodies of less than 4 KiB, in which JSON spells what multiplies in another way.
+/// Bodies of less than 4 KiB, in which JSON spells the multiplying values in another way.
 fn hidden_multipliers(port: u16, size: AttackSize) -> Vec<AttackAnswer> {
     let width = size.of_count(99_856).isqrt();
     let axis = (0..width).map(|value| value.to_string()).collect::<Vec<_>>().join(",");

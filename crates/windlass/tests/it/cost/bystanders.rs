@@ -1,4 +1,4 @@
-//! Clients that do nothing wrong, and measure how long answers take.
+//! Well-behaved clients, which measure the delay of answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use crate::support::waiting::{pause, until};
 
-/// The longest that an answer is waited for: a controller that is later is down.
+/// The longest wait for an answer; a slower controller counts as down.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(30);
 
-/// Between two requests of one client.
+/// The pause between two requests of one client.
 const BETWEEN: Duration = Duration::from_millis(25);
 
 /// A request on a connection of its own.
@@ -21,7 +21,7 @@ const BETWEEN: Duration = Duration::from_millis(25);
 pub(super) struct CostRequest<'a> {
     method: &'a str,
     path: &'a str,
-    /// What a worker shows.
+    /// The credential of a worker.
     secret: Option<&'a str>,
     body: &'a [u8],
 }
@@ -98,7 +98,7 @@ impl CostPlainWorker {
     }
 }
 
-/// A client that asks again and again.
+/// A client that repeats a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bystander {
     Health,
@@ -110,16 +110,16 @@ impl Bystander {
     pub(super) const ALL: [Self; 3] = [Self::Health, Self::SmallSubmission, Self::LockHolder];
 }
 
-/// What a client experienced.
+/// The measurements of a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BystanderReport {
     pub(super) longest: Duration,
-    /// Requests without an answer, or with another one than belongs to them.
+    /// Requests without an answer, or with an unexpected one.
     pub(super) wrong: usize,
     pub(super) answers: usize,
 }
 
-/// When clients end, and how many answers the slowest has had.
+/// The order to end, and the number of answers that the slowest client got.
 #[derive(Debug, Default)]
 pub(super) struct BystanderProgress {
     pub(super) over: AtomicBool,
@@ -127,7 +127,7 @@ pub(super) struct BystanderProgress {
 }
 
 impl BystanderProgress {
-    /// Waits until each client has had so many more answers.
+    /// Waits until each client got this many more answers.
     pub(super) fn until_answered(&self, more: usize) {
         let counts = || self.answers.each_ref().map(|it| it.load(Ordering::Relaxed));
         let before = counts();
@@ -152,7 +152,7 @@ pub(super) fn hold_lock(port: u16) -> (CostPlainWorker, u64) {
 }
 
 impl Bystander {
-    /// Asks until the watch is over.
+    /// Sends requests until the watch is over.
     pub(super) fn ask(
         self,
         port: u16,
@@ -172,7 +172,7 @@ impl Bystander {
         had
     }
 
-    /// Asks once. False if the answer is not the right one.
+    /// Sends one request. Returns false if the answer is not the expected one.
     fn ask_once(self, port: u16, (worker, fence): &(CostPlainWorker, u64)) -> bool {
         match self {
             Self::Health => {
@@ -181,13 +181,13 @@ impl Bystander {
             Self::SmallSubmission => {
                 let body = json!({ "text": SMALL }).to_string();
                 let answer = CostRequest::post("/runs", &body).send(port);
-                // A controller that is full says so.
+                // An overloaded controller answers with this status.
                 answer.is_some_and(|(status, _)| matches!(status, 201 | 429))
             }
             Self::LockHolder => {
                 let answer = worker.tell(port, "heartbeat", &json!({ "leases": [fence] }));
                 let answer = answer.filter(|it| it.0 == 200).map(|it| it.1).unwrap_or_default();
-                // It keeps its lease as long as nothing is to be stopped.
+                // It keeps its lease as long as there is no stop order.
                 serde_json::from_str::<Value>(&answer).is_ok_and(|it| it["stop"] == json!([]))
             }
         }

@@ -1,4 +1,4 @@
-//! The rounds: which are played, and what each of them proves.
+//! The rounds of the cost gate, and what each proves.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -37,7 +37,7 @@ const MACHINE_MAX: Duration = Duration::from_secs(2);
 /// The longest that a controller may take to start again with what it accepted.
 const RESTART_MAX: Duration = Duration::from_secs(30);
 
-/// Answers that each client has to get after the attack: what was accepted costs something later.
+/// The answers that each client must get after the attack: accepted work may cost something later.
 const AFTERWARDS: usize = 20;
 
 /// How often a round is played in which something is late. What an attack delays is late each time. What other programs on

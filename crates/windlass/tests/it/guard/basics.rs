@@ -1,4 +1,4 @@
-//! Exit codes, output, environment: what a step sees and what is told of it.
+//! Exit codes, output and environment of a step.
 
 use std::process::Command;
 
@@ -100,7 +100,7 @@ fn step_starts_with_its_directory_and_environment() {
     });
 }
 
-/// Neither blocked nor ignored signals, no descriptor but the three, no terminal, a group of its own.
+/// No blocked and no ignored signals, only three descriptors, no terminal, a group of its own.
 #[test]
 fn a_step_inherits_nothing_of_the_guard() {
     block_on(async {
@@ -112,11 +112,11 @@ fn a_step_inherits_nothing_of_the_guard() {
             u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
         };
         assert_eq!(field("SigBlk"), 0);
-        // What the tests themselves were started with is inherited, as everywhere; SIGINT, SIGPIPE, SIGTERM are not.
+        // A step inherits the ignored signals of the tests, as everywhere; SIGINT, SIGPIPE, SIGTERM are not ignored.
         let (int, pipe, term) = (1 << 1, 1 << 12, 1 << 14);
         assert_eq!(field("SigIgn") & (int | pipe | term), 0);
 
-        // Beyond those that the tests themselves were started with.
+        // Signals that the tests themselves were started with do not count.
         let list = "ls /proc/self/fd | wc -l";
         let bare = Command::new("sh").args(["-c", list]).output().unwrap().stdout;
         let script = format!("{list}; cat /proc/self/stat; head -c 1 | wc -c");

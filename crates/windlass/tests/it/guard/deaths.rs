@@ -17,7 +17,7 @@ use crate::support::waiting::{block_on, until_true};
 
 const WORKER: &str = "guard::deaths::worker_to_be_killed";
 
-/// A step, one that left its group, one that also cleared its environment, one that ignores polite orders.
+/// A step, one that left its group, one that also cleared its environment, one that ignores SIGTERM.
 const STEPS: [&str; 4] = [
     "echo $$; exec sleep 1000",
     "(setsid sh -c 'setsid sh -c \"echo \\$\\$; exec sleep 1000\" &' &); exec sleep 1000",
@@ -25,7 +25,7 @@ const STEPS: [&str; 4] = [
     "trap '' TERM INT HUP; echo $$; while :; do sleep 0.05; done",
 ];
 
-/// Not a test of its own: the worker of the tests below, which is this program executed anew.
+/// Not a test of its own: the worker of the tests below, which is this program started again.
 #[test]
 fn worker_to_be_killed() {
     if alone(WORKER).is_some() {
@@ -78,14 +78,14 @@ fn death_of_the_worker_ends_everything() {
     });
 }
 
-/// As a terminal does it: to the whole group of the worker, not to the guard's session.
+/// A terminal signals the whole group of the worker, but not the guard's session.
 #[test]
 fn an_interrupt_of_the_foreground_group_reaches_no_step() {
     block_on(async {
         let (mut worker, pids) = start_worker(&[]);
         let group = Pid::from_child(&worker);
         assert!(pids.iter().all(|pid| group_of(pid) != group.as_raw_nonzero().to_string()));
-        // The worker is to die of it a little later than whatever else the signal reaches.
+        // The worker dies of the signal a little later than the other receivers.
         kill_process(group, Signal::STOP).unwrap();
         until_true(|| is_stopped(worker.id())).await;
         kill_process_group(group, Signal::INT).unwrap();
@@ -97,7 +97,7 @@ fn an_interrupt_of_the_foreground_group_reaches_no_step() {
     });
 }
 
-/// `pkill windlass` finds the guard too, and so does a service manager: what that means is for the worker to decide.
+/// `pkill windlass` finds the guard too, and so does a service manager. The worker decides what the signal means.
 #[test]
 fn signals_to_the_guard_are_ignored_and_steps_receive_theirs() {
     block_on(async {
@@ -155,7 +155,7 @@ fn ending_a_guard_kills_its_steps() {
     });
 }
 
-/// A windlass inside a step: when both the inner worker and its guard die, the outer guard still finds what they had.
+/// A windlass inside a step: when inner worker and guard die, the outer guard still finds their processes.
 #[test]
 fn orphans_of_a_guard_inside_a_step_belong_to_the_step() {
     block_on(async {
@@ -180,7 +180,7 @@ fn orphans_of_a_guard_inside_a_step_belong_to_the_step() {
         // The outer guard may have been faster.
         let _ = kill_process(inner_guard, Signal::KILL);
         assert_eq!(guarded.gone().await, StepExit::Signal(9));
-        // The one that cleared its environment may belong to the other step as well.
+        // The process that cleared its environment may be assigned to the other step as well.
         let unmarked = &pids[3];
         assert!(pids.iter().all(|pid| pid == unmarked || !is_alive(pid)), "{pids:?}");
         other.stop(windlass::core::session::StopMode::Kill, windlass::core::time::Span::ZERO).await;
@@ -207,7 +207,7 @@ fn orphans_of_a_former_incarnation_are_found_by_their_environment() {
         };
         let (mut ours, left) = stray(value);
         let (mut others, other_left) = stray(&format!("{value}0"));
-        // As no other process does: a zombie has no environment.
+        // Unlike every other process, a zombie has no environment.
         assert_eq!(kill_strays(&marker).await.unwrap(), 2);
         ours.wait().unwrap();
         assert!(!is_alive(&left) && is_alive(&other_left) && is_alive(&others.id().to_string()));
@@ -239,7 +239,7 @@ fn orphans_of_a_dead_worker_and_guard_are_found_by_the_mark_of_the_guard() {
     });
 }
 
-/// What the guard of a step has marked it with.
+/// Returns the mark that the guard gave to a step.
 fn mark_of(step: &str) -> String {
     let environment = fs::read_to_string(format!("/proc/{step}/environ")).unwrap();
     let marks = environment.split('\0').find_map(|entry| entry.strip_prefix("WINDLASS_GUARD="));

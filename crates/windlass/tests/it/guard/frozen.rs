@@ -1,4 +1,4 @@
-//! A worker that cannot act in time: what must not outlive its lease does not.
+//! A worker that cannot act in time: a process that must not outlive its lease is killed.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ steps:
       while :; do sleep 0.05; done
 ";
 
-/// Not a test of its own: a leader and a worker whose leases end by time, in this program executed anew.
+/// Not a test of its own: a leader and a worker whose leases expire, in this program started again.
 #[test]
 fn worker_to_be_frozen() {
     if alone(WORKER).is_some() {
@@ -134,7 +134,7 @@ fn a_frozen_workers_step_that_holds_a_lock_is_killed_before_its_lease_ends() {
         let frozen = Instant::now();
         kill_process(Pid::from_child(&worker.0), Signal::STOP).unwrap();
         until_true(|| !is_alive(&held)).await;
-        // What was not answered for so long may be given to another at the earliest after a TTL.
+        // A step whose leases were not renewed may be granted to another worker after one TTL at the earliest.
         assert!(frozen.elapsed() < ttl, "{:?}", frozen.elapsed());
         assert!(is_alive(&free), "what holds no lock goes on");
         drop(worker);

@@ -86,7 +86,7 @@ pub(super) async fn first_line(mut output: PipeReader) -> (String, PipeReader) {
     tokio::task::spawn_blocking(read).await.unwrap()
 }
 
-/// Everything that is still written.
+/// Returns the output that is still to come.
 pub(super) async fn rest(mut output: PipeReader) -> String {
     let read = move || {
         let mut text = String::new();
@@ -110,7 +110,7 @@ pub(super) async fn run(
 /// Names the test that a process was started for.
 pub(super) const ALONE: &str = "WINDLASS_TEST_ALONE";
 
-/// What starts this test program anew for one test; nothing within it.
+/// The command that starts this test program again for one test; `None` inside it.
 pub(super) fn alone(test: &str) -> Option<Command> {
     if std::env::vars().any(|(name, value)| name == ALONE && value == test) {
         return None;

@@ -1,4 +1,4 @@
-//! How many steps a second go through a guard, beside a bare loop in one process: a measurement.
+//! The number of steps per second through a guard, compared with a bare loop in one process: a measurement.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::support::waiting::block_on;
 const STEPS: u64 = 2_000;
 const ROUNDS: u32 = 5;
 
-/// On a machine that has other work as well: under `chrt -r 1`.
+/// On a machine with other load, run it under `chrt -r 1`.
 #[test]
 #[ignore = "a measurement: cargo test --release --test it -- --ignored --nocapture rates_are_printed"]
 fn rates_are_printed_beside_a_bare_loop() {
@@ -50,7 +50,7 @@ async fn measure(guard: &GuardHandle, name: &str, work: impl Future<Output = ()>
     seconds
 }
 
-/// Milliseconds that a process used, and its reaped children.
+/// The milliseconds of processor time that a process and its reaped children used.
 fn cpu_of(pid: u32) -> [u64; 2] {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(4);

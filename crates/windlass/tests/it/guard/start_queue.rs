@@ -1,4 +1,4 @@
-//! Steps that stand in line: they start by themselves, in their order, and only in their turn.
+//! Queued steps: they start by themselves, in their order, and only in their turn.
 
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader};
@@ -15,12 +15,12 @@ use super::guarded_steps::{alone, guard, rest, run, shell, started, step};
 use crate::support::processes::is_alive;
 use crate::support::waiting::{block_on, until};
 
-/// Has a step wait until nothing else runs.
+/// Makes a step wait until nothing else runs.
 async fn line_up(guard: &GuardHandle, fence: u64, argv: &[&str]) -> (GuardedStep, PipeReader) {
     line_up_below(guard, 1, (fence, argv)).await
 }
 
-/// Has a step wait until fewer than so many run.
+/// Makes a step wait until fewer than this many run.
 async fn line_up_below(
     guard: &GuardHandle,
     below: u32,
@@ -38,7 +38,7 @@ fn queued_step_starts_when_another_ends() {
         let (first, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let (second, _of_second) = line_up(&guard, 2, &["sleep", "1000"]).await;
         let (third, _of_third) = line_up(&guard, 3, &["true"]).await;
-        // Told later, and done: those in line were heard of.
+        // This order comes later, so the guard has read the queued steps.
         run(&guard, shell(4, "true")).await;
         assert_eq!((second.pid(), third.pid()), (None, None));
         first.stop(StopMode::Kill, Span::ZERO).await;
@@ -64,7 +64,7 @@ fn withdrawn_or_stopped_queued_step_never_starts() {
         assert_eq!(second.gone().await, StepExit::Withdrawn);
         third.stop(StopMode::Term, Span::secs(1)).await;
         assert_eq!(third.gone().await, StepExit::Withdrawn);
-        // It is no way to end what runs.
+        // It does not end running steps.
         first.withdraw().await;
         run(&guard, shell(5, "true")).await;
         assert_eq!(first.pid().map(|_| fourth.pid()), Some(None));
@@ -110,8 +110,8 @@ const WORKER: &str = "guard::start_queue::worker_with_a_queue";
 const RUNNING: u64 = 4;
 const QUEUED: u64 = 8;
 
-/// Not a test of its own: the worker of the test below, which is this program executed anew. Some steps run until there
-/// is a file `go`; the queued ones leave a file of their own.
+/// Not a test of its own: the worker of the test below, which is this program started again. Some steps run until a
+/// file `go` exists; the queued ones create a file of their own.
 #[test]
 fn worker_with_a_queue() {
     if alone(WORKER).is_some() {
@@ -133,7 +133,7 @@ fn worker_with_a_queue() {
             let file = format!("started-{fence}");
             steps.push(line_up_below(&guard, 4, (fence, &["touch", &file])).await);
         }
-        // Told later, and done: the guard has read of those in line.
+        // This order comes later, so the guard has read the queued steps.
         run(&guard, shell(RUNNING + QUEUED + 1, "true")).await;
         println!("pids: {pids}");
         guard.over().await;
@@ -167,7 +167,7 @@ fn queued_step_does_not_start_if_the_worker_died_while_the_guard_was_stopped() {
     }
 }
 
-/// What they are, and what has to come of them, in turn.
+/// The steps, and their expected outcomes in turn.
 const KINDS: [(&[&str], i32); 4] = [
     (&["true"], 0),
     (&["sh", "-c", "exit 3"], 3),
@@ -236,7 +236,7 @@ fn step_started_from_the_queue_can_be_stopped() {
             steps.push(line_up_below(&guard, 8, (fence, &["sleep", "1000"])).await.0);
         }
         for step in &steps {
-            // Also those that are being started at this very moment.
+            // Steps that are being started at this moment count too.
             step.stop(StopMode::Kill, Span::ZERO).await;
         }
         for step in steps {

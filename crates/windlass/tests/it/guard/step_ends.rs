@@ -1,4 +1,4 @@
-//! Orders to stop, deadlines, what a step leaves behind, and what the guard itself uses.
+//! Stop orders, deadlines, leftover processes, and the resources of the guard itself.
 
 use std::fs;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::guarded_steps::{alone, first_line, guard, rest, run, shell, started, 
 use crate::support::processes::{children_of, is_alive, is_tether};
 use crate::support::waiting::{block_on, until_true};
 
-/// Ignores the polite order and says when it is ready to.
+/// Ignores SIGTERM, and prints a line when it is ready to.
 const DEAF: &str = "trap '' TERM; echo $$; while :; do sleep 0.05; done";
 
 #[test]
@@ -47,7 +47,7 @@ fn step_that_ignores_sigterm_is_killed_after_its_grace() {
     });
 }
 
-/// The grace that was promised is for the whole step, not for its shell alone.
+/// The grace period is for the whole step, not for its shell alone.
 #[test]
 fn children_keep_the_grace_when_their_shell_ends_first() {
     block_on(async {
@@ -164,7 +164,7 @@ fn leftover_processes_end_with_their_step() {
             let pids: Vec<&str> = text.split_whitespace().collect();
             assert!(!pids.is_empty() && pids.iter().all(|pid| !is_alive(pid)), "{way}: {text}");
         }
-        // The last one is reaped after it was told.
+        // The last one is reaped after its end was reported.
         until_true(|| children(&guard).is_empty()).await;
         guard.end().await;
     });
@@ -186,7 +186,7 @@ fn orphans_live_as_long_as_their_own_step() {
     });
 }
 
-/// Nothing wakes the guard for them.
+/// Nothing wakes the guard for these processes.
 #[test]
 fn dead_orphans_are_reaped_while_their_step_runs() {
     block_on(async {
@@ -200,7 +200,7 @@ fn dead_orphans_are_reaped_while_their_step_runs() {
     });
 }
 
-/// A process may make its child its own sibling: that is then a child of the parent of the process, and no orphan.
+/// A process can make its child its own sibling, which is then a child of its parent and not an orphan.
 #[test]
 fn sibling_of_a_main_process_belongs_to_its_step() {
     let sibling = "import ctypes, os, signal\nflags = 0x8000 | signal.SIGCHLD\nif ctypes.CDLL(None).syscall(56, flags, 0, 0, 0, 0) == 0:\n    os.setsid()\n    print(os.getpid(), flush=True)\n    signal.pause()";
@@ -209,7 +209,7 @@ fn sibling_of_a_main_process_belongs_to_its_step() {
     }
     block_on(async {
         let guard = guard().await;
-        // Beside another step, a step from the queue has a thread of its own.
+        // While another step runs, a step from the queue has a thread of its own.
         let (_other, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let in_line = StartQueueLimits { below: 4, news_wait: Span::ZERO };
         for (fence, line) in [(2, None), (3, Some(in_line))] {
@@ -224,8 +224,8 @@ fn sibling_of_a_main_process_belongs_to_its_step() {
     });
 }
 
-/// Leaves a process that shows neither arguments nor environment for a while, as in the middle of an exec, and tells its number;
-/// nothing where the kernel does not let it.
+/// Leaves a process without readable arguments and environment for a while, as during an exec, and prints its process
+/// id; nothing if the kernel does not allow it.
 const CHANGELING: &str = r"
 import ctypes, os, signal, struct, time
 libc = ctypes.CDLL(None)
@@ -250,7 +250,7 @@ else:
     signal.pause()
 ";
 
-/// In the middle of an exec a process has no environment that would tell whose it is.
+/// During an exec a process has no environment that shows its step.
 #[test]
 fn orphan_that_execs_as_its_step_ends_is_killed() {
     if cfg!(not(target_pointer_width = "64")) || !has_python() {
@@ -258,7 +258,7 @@ fn orphan_that_execs_as_its_step_ends_is_killed() {
     }
     block_on(async {
         let guard = guard().await;
-        // Beside another step: a process without a mark would belong to the only step that runs.
+        // Another step runs too: a process without a mark would otherwise be assigned to the only running step.
         let (_other, _output, _) = started(&guard, 1, "echo up; exec sleep 1000").await;
         let (spawn, output) = step(2, &["python3", "-c", CHANGELING]);
         let guarded = guard.spawn(spawn).await.unwrap();
@@ -299,7 +299,7 @@ fn a_thousand_steps_leave_no_descriptor_and_no_zombie() {
             tokio::join!(one, other);
         }
         assert_eq!(counts(), before);
-        // The last one is reaped after it was told.
+        // The last one is reaped after its end was reported.
         until_true(|| children(&guard).is_empty()).await;
         guard.end().await;
     });

@@ -63,7 +63,7 @@ sys.stdin.read()
         &self.program
     }
 
-    /// Starts that wait go on.
+    /// Waiting starts continue.
     pub(crate) fn give_back(&mut self) {
         // They fail if it has ended.
         let _ = self.holder.kill();
@@ -77,7 +77,7 @@ impl Drop for LeasedProgram {
     }
 }
 
-/// Every story of a guard is told again, in this program executed anew.
+/// Every test of a guard is repeated, in this program started again.
 #[test]
 fn guard_with_tethers_passes_the_tests_of_a_guard() {
     if has_tethers() {
@@ -85,7 +85,7 @@ fn guard_with_tethers_passes_the_tests_of_a_guard() {
     }
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args(["guard::basics", "guard::step_ends", "guard::deaths", "guard::frozen"]);
-    // A guard may have more idle tethers later, and with tethers nothing is left when both die.
+    // A guard may have more idle tethers later; with tethers, no process is left when worker and guard die.
     again.args(["--skip", "leave_no_descriptor", "--skip", "orphans_of_a_dead_worker_and_guard"]);
     let expected = again.env(TETHERS, "1").output().unwrap();
     let text = String::from_utf8_lossy(&expected.stdout);
@@ -130,7 +130,7 @@ fn a_start_that_never_returns_can_be_stopped_and_never_runs_later() {
             spawn.dir = Some(folder.path().to_owned());
             let hung = guard.spawn(spawn).await.unwrap();
             hung.stop(how, Span::millis(200)).await;
-            // So soon after the order nothing tells a start that hangs from one that is under way.
+            // So soon after the order, a start that hangs cannot be told from one in progress.
             assert_eq!(hung.gone().await, StepExit::Signal(9));
         }
         leased.give_back();

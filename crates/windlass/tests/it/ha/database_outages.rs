@@ -1,4 +1,4 @@
-//! A database that is not there when a controller starts, or takes no writes for a while.
+//! A database that is down when a controller starts, or refuses writes for a while.
 
 use crate::support::cluster::TestCluster as _;
 use crate::support::controller_fleet::ControllerFleet;
@@ -17,7 +17,7 @@ fn controller_started_before_its_database_reports_it_and_leads_later() {
     assert_eq!(said(&fleet).matches("waiting for it for up to").count(), 1, "{}", said(&fleet));
 }
 
-/// As a primary does that was made a standby, or whose disk is full at some providers.
+/// A former primary that became a standby behaves like this, and some providers when the disk is full.
 #[test]
 fn read_only_database_leaves_no_leader_and_stops_no_controller() {
     let mut fleet = ControllerFleet::on_a_server_of_its_own(2);
@@ -42,7 +42,7 @@ fn read_only_database_leaves_no_leader_and_stops_no_controller() {
             ready.is_some_and(|it| it.status == 503 && it.text().contains("stalled"))
         });
     }
-    // They have tried, and found out, more than once.
+    // The controllers have tried more than once.
     let long = "SELECT until < clock_timestamp() - interval '5 s' FROM windlass_leader";
     fleet.until_psql(long, "t");
     writes(true);

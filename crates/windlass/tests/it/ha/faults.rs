@@ -1,4 +1,4 @@
-//! A leader dies, freezes, or loses the database; the database itself goes away.
+//! A leader dies, freezes or loses the database; the database fails.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::support::program::RunningProgram;
 use crate::support::project_folder::step;
 use crate::support::waiting::{is_deep, pause, until};
 
-/// Until a step is granted again after the leader is gone.
+/// The time until a step is granted again after the leader has died.
 const GRANTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Steps that each say once that they ran, a few at a time.
@@ -25,7 +25,7 @@ fn many(count: usize) -> String {
     )
 }
 
-/// Says under which process it runs, and goes on until it may end.
+/// Prints its process id, and continues until the test ends it.
 const LONG: &str =
     "name: long\nsteps:\n  s: { run: 'echo $$ >> long; until test -e go; do sleep 0.05; done' }\n";
 
@@ -45,7 +45,7 @@ fn assert_whole(fleet: &ControllerFleet, run: &str, steps: usize) {
 
 #[test]
 fn leader_killed_under_load_loses_no_event_and_running_steps_continue() {
-    // In the same proportion to terms as the defaults: leaders die before every worker has found them.
+    // The same proportion to the term as with the defaults: leaders die before every worker has found them.
     let mut fleet = ControllerFleet::start_with(3, "--no-exec --lease-ttl 5s");
     let workers = ["one", "two", "three"].map(|name| fleet.worker(name, "--slots 2"));
     let long = fleet.submit(LONG);
@@ -59,7 +59,7 @@ fn leader_killed_under_load_loses_no_event_and_running_steps_continue() {
         let leader = fleet.leader();
         fleet.kill(leader);
         let (killed, ran) = (Instant::now(), fleet.project.lines("ran").len());
-        // What was granted before the leader died may still begin.
+        // Steps that were granted before the leader died may still begin.
         fleet.project.until_lines("ran", ran + 16);
         let took = killed.elapsed();
         println!(
@@ -97,7 +97,7 @@ fn steps_of_a_killed_leader_end_and_are_reported_to_the_next_leader() {
     assert_eq!(fleet.ended(&run)["status"], "succeeded");
 }
 
-/// Stopped, a process learns nothing; woken, it must not act on what it knew.
+/// A stopped process learns nothing; when it continues, it must not act on old knowledge.
 #[test]
 fn a_leader_that_was_frozen_beyond_its_term_neither_answers_nor_writes() {
     let fleet = ControllerFleet::start(2);
@@ -108,7 +108,7 @@ fn a_leader_that_was_frozen_beyond_its_term_neither_answers_nor_writes() {
     let after =
         fleet.submit_to(next, "name: after\nsteps:\n  s: { run: 'true', requires: nowhere }\n");
     fleet.cont(frozen);
-    // Its first answer says already that it does not lead; soon it knows the leader.
+    // Its first answer already says that it does not lead; soon it knows the leader.
     let first = fleet.try_get(frozen, &format!("/runs/{before}")).expect("it answers");
     assert_eq!(first.status, 503, "{first:?}");
     let write = json!({ "text": "name: never\nsteps:\n  s: { run: 'true' }\n" });
@@ -126,7 +126,7 @@ fn a_leader_that_was_frozen_beyond_its_term_neither_answers_nor_writes() {
     assert!(fleet.leads(next));
 }
 
-/// As a machine that has lost its power: it refuses nothing, it only never answers.
+/// As a machine without power: it refuses nothing and never answers.
 #[test]
 fn workers_leave_a_leader_that_never_answers_before_their_leases_end() {
     let fleet = ControllerFleet::start_with(2, "--no-exec --lease-ttl 10s");
@@ -198,7 +198,7 @@ fn database_crash_costs_no_run_and_no_delivery() {
     assert_eq!(fleet.project.lines("long").len(), 1, "it was not started again");
 }
 
-/// Whichever way the leader goes, a client that watches the run shows every line once.
+/// However the leadership ends, a client that watches the run shows every line once.
 #[test]
 fn output_of_a_watched_run_is_complete_after_a_takeover() {
     let chatty = "name: chatty\nsteps:\n  s: { run: 'for n in $(seq 40); do echo line $n; sleep 0.2; done' }\n";

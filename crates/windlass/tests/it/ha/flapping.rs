@@ -26,8 +26,8 @@ steps:
   second: { requires: steady, lock: crane, run: 'echo ran >> freed' }
 ";
 
-/// The lease of a worker that died ends by time, and each new leader gives workers time to present themselves: were it
-/// counted anew with each, leaders that follow each other quickly would keep the lock for ever.
+/// The lease of a dead worker ends by time, and each new leader gives workers time to register. If that time began
+/// again with each leader, leaders in quick succession would keep the lock without an end.
 #[test]
 fn leaders_that_follow_each_other_quickly_free_the_lock_of_a_dead_worker() {
     let mut fleet = ControllerFleet::start(5);

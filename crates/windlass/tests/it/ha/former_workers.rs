@@ -1,4 +1,4 @@
-//! The worker of an earlier controller, which the store knows as live: it has the name of the controller's own worker.
+//! The worker of an earlier controller that the store lists as live, with the name of the controller's own worker.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::support::waiting::until;
 const STEP: &str = "name: p\nsteps:\n  s: { run: 'echo ran >> ran' }\n";
 const TAKEN: &str = "no steps run here yet: the name `c0` is taken by worker";
 
-/// A controller on a folder, of the name that the first of a fleet has.
+/// A controller on a folder, with the name of the first controller of a fleet.
 fn on_folder(project: &ProjectFolder, folder: &str) -> (RunningProgram, String) {
     let port = free_port();
     let ttl = TTL.as_secs();
@@ -24,7 +24,7 @@ fn on_folder(project: &ProjectFolder, folder: &str) -> (RunningProgram, String) 
     (running, format!("http://127.0.0.1:{port}"))
 }
 
-/// Has a step run at a controller.
+/// Runs a step at a controller.
 fn runs_a_step(project: &ProjectFolder, at: &str) {
     let before = if project.path().join("ran").exists() { project.lines("ran").len() } else { 0 };
     project.file("p.yml", STEP);
@@ -39,7 +39,7 @@ fn first_of(fleet: &ControllerFleet) -> String {
     format!("http://127.0.0.1:{}", fleet.members[0].port)
 }
 
-/// Copies the store, once the term of a controller that was killed is over.
+/// Copies the store after the term of a killed controller has expired.
 fn copied(fleet: &ControllerFleet, from: &str, to: &str) {
     let copy = || fleet.project.run(&format!("store copy {from} {to}")).code == Some(0);
     until("the store is copied", copy);
@@ -54,7 +54,7 @@ fn a_controller_on_a_copy_of_a_folder_runs_steps() {
     copied(&fleet, "sqlite:from", &fleet.url());
     fleet.add();
     runs_a_step(&fleet.project, &first_of(&fleet));
-    // That worker shared the fate of its controller: where another one leads it is known to have ended.
+    // That worker ends with its controller, so it has ended if another one leads.
     let said = fleet.members[0].running.said();
     assert!(!said.contains("is taken"), "{said}");
 }
@@ -93,7 +93,7 @@ fn a_controller_that_has_lost_its_state_directory_runs_steps() {
     assert!(said.contains(TAKEN), "{said}");
 }
 
-/// It says goodbye: nothing is left that could hold its name, whether another controller takes over or none is there.
+/// The worker deregisters, so nothing holds its name, whether another controller takes over or none is there.
 #[test]
 fn a_controller_that_ended_in_good_order_leaves_its_name() {
     let mut fleet = ControllerFleet::empty("--jobs 1");
@@ -114,7 +114,7 @@ fn a_controller_that_ended_in_good_order_leaves_its_name() {
     }
     runs_a_step(&fleet.project, &fleet.addresses());
     for member in [first, second] {
-        // That of its former state directory is listed as well.
+        // The worker of its former state directory is listed as well.
         let is_online = |it: &Value| it["name"] == name(member) && it["status"] == "online";
         let joined = || fleet.get("/workers").as_array().expect("a list").iter().any(is_online);
         until("its worker has joined", joined);

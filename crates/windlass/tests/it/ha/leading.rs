@@ -68,7 +68,7 @@ fn controller_that_must_lead_names_the_current_leader() {
     assert!(again.err.contains(&led), "{}", again.err);
 }
 
-/// It asks once, and nothing proves at once that the last leader is gone.
+/// The controller asks once; nothing proves at once that the last leader has died.
 #[test]
 fn controller_that_must_lead_leads_after_the_leader_is_killed() {
     let mut fleet = ControllerFleet::start(1);

@@ -8,13 +8,13 @@ use crate::support::processes::kill_with_guard;
 use crate::support::project_folder::step;
 use crate::support::waiting::until;
 
-/// Goes on until it may end, and is done once.
+/// Continues until the test ends it, and succeeds once.
 const SHIP: &str = "name: ship
 steps:
   load: { idempotent: load-7, lock: dock, run: 'echo $WINDLASS_WORKER >> who; until test -e go; do sleep 0.05; done' }
 ";
 
-/// The one lease that is open, in the order of the table.
+/// The only open lease, in the order of the table.
 const LEASE: &str = "SELECT step, attempt, delivery, acquired < expires,
     (SELECT name FROM windlass_workers WHERE worker = lease.worker), locks
     FROM windlass_leases AS lease";
@@ -57,7 +57,7 @@ fn killed_workers_lease_expires_and_its_step_runs_on_another_worker() {
     assert_eq!((&run["status"], worker_of(&run, "load")), (&json!("succeeded"), "next"));
     fleet.until_psql("SELECT key, status FROM windlass_idempotency", "load-7|completed");
     assert_eq!(fleet.project.lines("who"), ["doomed", "next"]);
-    // What was done in the end is not done a third time.
+    // The step that succeeded does not run a third time.
     let second = fleet.ended(&fleet.submit(SHIP));
     assert_eq!(step(&second, "load")["status"], "cached", "{second}");
     assert_eq!(step(&second, "load")["origin"]["run"], *first, "{second}");

@@ -1,5 +1,5 @@
-//! The database has lost committed events: it is put back to what it was, or a standby takes its place that lagged. What
-//! was granted since must not be granted a second time.
+//! The database has lost committed events: it is restored from a backup, or a lagging standby takes its place. Leases
+//! that were granted since must not be granted a second time.
 
 use serde_json::Value;
 
@@ -8,17 +8,17 @@ use crate::support::controller_fleet::{ControllerFleet, TTL};
 use crate::support::postgres_server::PgServer;
 use crate::support::waiting::until;
 
-/// Goes on until it may end, under a name of its own.
+/// Continues until the test ends it, under a name of its own.
 fn holds(name: &str) -> String {
     format!(
         "name: {name}\nsteps:\n  s: {{ run: 'echo $WINDLASS_FENCE >> {name}; until test -e {name}-go; do sleep 0.05; done' }}\n"
     )
 }
 
-/// What the database will know nothing of.
+/// The events that the database will lose.
 struct LostCommits {
     run: String,
-    /// Under which it was decided.
+    /// The term of those events.
     term: u64,
 }
 
@@ -26,7 +26,7 @@ fn term_of(fleet: &ControllerFleet, member: usize) -> u64 {
     fleet.cluster(member)["term"].as_u64().expect("a number")
 }
 
-/// Has a step run that will be lost, and every controller hear of it.
+/// Runs a step whose events will be lost, and waits until every controller has them.
 fn submit_what_will_be_lost(fleet: &ControllerFleet) -> LostCommits {
     let run = fleet.submit(&holds("lost"));
     fleet.project.until_lines("lost", 1);
@@ -37,7 +37,7 @@ fn submit_what_will_be_lost(fleet: &ControllerFleet) -> LostCommits {
     LostCommits { run, term }
 }
 
-/// Controllers that know the lost events end and say why; started again, they go on in another generation.
+/// Controllers that know the lost events end with the reason; after a restart they continue in another generation.
 fn goes_on_in_another_generation(fleet: &mut ControllerFleet, kept: &str, lost: &LostCommits) {
     for member in 0..2 {
         until("who knew better ends", || fleet.members[member].running.is_over());
@@ -57,7 +57,7 @@ fn goes_on_in_another_generation(fleet: &mut ControllerFleet, kept: &str, lost: 
     let fence = |name: &str| fleet.project.lines(name)[0].parse::<u64>().expect("a number");
     assert!(fence("next") > fence("lost"), "fences only grow");
     assert_eq!(fence("next") >> 48, 1);
-    // Runs that the database knows go on; the lost ones are unknown.
+    // Runs that the database knows continue; the lost ones are unknown.
     fleet.project.file("kept-go", "");
     fleet.project.file("lost-go", "");
     assert_eq!(fleet.ended(kept)["status"], "succeeded");
@@ -82,7 +82,7 @@ fn restored_backup_begins_another_generation_and_refuses_unknown_leases() {
     goes_on_in_another_generation(&mut fleet, &kept, &lost);
 }
 
-/// It had streamed what it was sent, and was away when the last was committed.
+/// The standby streamed until it was cut off, before the last commit.
 #[test]
 fn a_standby_that_lagged_and_is_promoted_begins_another_generation() {
     let mut fleet = ControllerFleet::on_a_server_of_its_own(2);
@@ -101,15 +101,15 @@ fn a_standby_that_lagged_and_is_promoted_begins_another_generation() {
     goes_on_in_another_generation(&mut fleet, &kept, &lost);
 }
 
-/// Takes a lock, and goes on until it may end.
+/// Takes a lock, and continues until the test ends it.
 fn locks(name: &str) -> String {
     format!(
         "name: {name}\nsteps:\n  s: {{ lock: quay, run: 'echo $WINDLASS_FENCE >> {name}; until test -e {name}-go; do sleep 0.05; done' }}\n"
     )
 }
 
-/// What holds a lock is lost with the store: its controller, started again on what was put back, grants that lock to no other
-/// step and says until when, also after the lost lease would have ended.
+/// The holder of a lock is lost with the store. The controller starts again on the restored store, grants that lock to
+/// no other step, and says until when, even after the lost lease would have expired.
 fn a_lock_of_a_lost_grant_waits(
     fleet: &mut ControllerFleet,
     put_back: impl FnOnce(&mut ControllerFleet),
@@ -136,7 +136,7 @@ fn a_lock_of_a_lost_grant_waits(
     let far = fleet.psql(&format!("SELECT '{far}' > timestamptz '{began}' + interval '9 min'"));
     assert_eq!(far, "t", "as long as the longest lease may be");
     assert!(!fleet.project.path().join("second").exists(), "it was not granted");
-    // What takes no lock goes on, under fences that come after all that are lost.
+    // A step without a lock continues, under fences greater than all lost ones.
     let next = fleet.submit("name: next\nsteps:\n  s: { run: 'echo $WINDLASS_FENCE >> next' }\n");
     assert_eq!(fleet.ended(&next)["status"], "succeeded");
     let fence = |name: &str| fleet.project.lines(name)[0].parse::<u64>().expect("a number");

@@ -1,4 +1,4 @@
-//! A leader that is told to end hands over, and its own steps are finished all the same.
+//! A leader that receives SIGTERM hands over, and its own steps still finish.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::cluster::{TestCluster as _, worker_of};
 use crate::support::controller_fleet::ControllerFleet;
 use crate::support::waiting::until;
 
-/// From the order to end until another one leads.
+/// The longest time from the signal until another controller leads.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(1);
 
 #[test]
@@ -34,7 +34,7 @@ fn next_controller_leads_within_a_second_and_runs_continue() {
     assert!(fleet.leads(next));
 }
 
-/// Others need not wait for what the former leader still runs, and what comes of it is told to the next one.
+/// Other controllers do not wait for the steps that the former leader still runs; the next leader gets their outcomes.
 #[test]
 fn a_step_on_the_former_leader_is_finished_under_the_next_one() {
     let mut fleet = ControllerFleet::start_with(2, "--jobs 1");

@@ -1,4 +1,4 @@
-//! Which store serves how many controllers: a folder one, a database any number.
+//! The number of controllers that a store serves: a folder one, a database any number.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn second_controller_on_a_folder_is_refused_with_the_leader() {
     assert_eq!(cluster.get("/cluster")["role"], "leader", "the first one goes on");
 }
 
-/// A folder cannot be led in turns, and nothing that only looks like it is taken for it.
+/// A folder cannot be led by several controllers in turns, and its lock file is checked.
 #[test]
 fn database_options_are_refused_for_a_folder() {
     let project = ProjectFolder::with("");
@@ -50,7 +50,7 @@ fn database_options_are_refused_for_a_folder() {
     assert_eq!(joined.code, Some(2), "{joined:?}");
 }
 
-/// What a pipeline comes to, told without times and names.
+/// Returns the results of a pipeline without times and names.
 const MIXED: &str = "name: mixed
 steps:
   make: { run: 'echo word=fish >> \"$WINDLASS_OUTPUT\"', outputs: [word] }
@@ -72,7 +72,7 @@ fn steps_by_name(run: &Value) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// One controller is one controller, whatever it keeps its runs in.
+/// One controller behaves the same with every kind of store.
 #[test]
 fn single_controller_on_a_database_behaves_as_on_a_folder() {
     let folder = LocalCluster::start("--jobs 1");
@@ -84,7 +84,7 @@ fn single_controller_on_a_database_behaves_as_on_a_folder() {
     assert_eq!(steps_by_name(&on_database), steps_by_name(&on_folder));
 }
 
-/// As containers and units are told what to do.
+/// Configured by variables, as containers and units are.
 #[test]
 fn a_cluster_is_set_up_by_variables_alone() {
     let (server, port) = (server(), free_port());

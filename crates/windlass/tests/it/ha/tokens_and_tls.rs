@@ -66,7 +66,7 @@ fn token(fleet: &ControllerFleet, line: &str, file: &str) {
     fleet.project.file(file, fleet.project.data(&format!("token {line}")));
 }
 
-/// How a worker stands.
+/// Returns the status of a worker.
 fn status_of(fleet: &ControllerFleet, worker: &str, to: &str) -> String {
     let text = fleet.project.run(&format!("workers --json {to}")).out;
     let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

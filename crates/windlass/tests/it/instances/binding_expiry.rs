@@ -60,7 +60,7 @@ fn step_of_a_stopped_instance_0_ends_before_the_next_one_starts_it() {
     in_turn(&fleet.project, &other.project);
 }
 
-/// Starts a program whose standard output takes nothing.
+/// Starts a program whose standard output accepts no bytes.
 fn start_unread(mut command: Command) -> (KilledOnDrop, PipeReader) {
     let (reader, mut writer) = pipe().expect("there is room for a pipe");
     writer.write_all(&vec![b'x'; PIPE]).expect("it takes that much");
@@ -90,7 +90,7 @@ fn step_of_an_instance_0_that_waits_for_its_terminal_ends_before_the_next_one_st
     in_turn(&fleet.project, &other.project);
 }
 
-/// The leases of other instances may last longer than the binding.
+/// The leases of other instances can last longer than the binding.
 #[test]
 fn lock_is_not_granted_while_a_lease_of_a_killed_instance_0_may_last() {
     let redis = RedisServer::start(&[]);

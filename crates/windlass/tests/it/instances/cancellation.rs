@@ -82,7 +82,7 @@ fn leader_with_a_silent_link_can_be_interrupted() {
     let link = format!("redis://{}", silent.local_addr().unwrap());
     let fleet = InstanceProcesses::at(&link, PATIENT);
     let leader = fleet.start(0, 2, "--jobs 1");
-    // It has come as far as the link.
+    // The order has reached the link.
     let (_caller, _) = silent.accept().unwrap();
     leader.signal(Signal::INT);
     assert_eq!(leader.ended().code, Some(130));

@@ -1,4 +1,4 @@
-//! Instances that die, come late, or are there twice.
+//! Instances that die, join late, or exist twice.
 
 use rustix::process::Signal;
 
@@ -16,7 +16,7 @@ over_each_link! {
     old_workers_work_for_a_leader_that_begins_again,
 }
 
-/// Its lease would last for a quarter of a minute: the guard has told.
+/// Its lease would last for 15 s; the guard reported the death.
 fn a_killed_workers_step_runs_elsewhere(way: &InstanceLink) {
     let fleet = way.fleet(ELSEWHERE);
     let leader = fleet.leader(3, "--jobs 1");

@@ -1,4 +1,4 @@
-//! Links to tell a story over: the same one for each.
+//! The links over which a test is repeated.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::support::program::WINDLASS;
 use crate::support::project_folder::{ProjectFolder, example};
 use crate::support::redis_server::RedisServer;
 
-/// A link of its own, for as long as this lives.
+/// A link for one test, which ends with it.
 pub(super) struct InstanceLink {
     program: PathBuf,
     url: String,
@@ -40,13 +40,13 @@ impl InstanceLink {
         Self { program, url, _held: Box::new(held) }
     }
 
-    /// Instances that meet there.
+    /// Instances that use this link.
     pub(super) fn fleet(&self, pipeline: &str) -> InstanceProcesses {
         InstanceProcesses::of(self.program.clone(), &self.url, ProjectFolder::with(pipeline))
     }
 }
 
-/// Tells each story over each link.
+/// Runs the test over each link.
 macro_rules! over_each_link {
     ($($story:ident),+ $(,)?) => {
         mod over_redis {

@@ -1,4 +1,4 @@
-//! A Redis that dies, forgets, cuts, refuses or stays away.
+//! A Redis that dies, loses its data, cuts connections, refuses or stays down.
 
 use crate::support::instance_processes::{ELSEWHERE, InstanceProcesses};
 use crate::support::program::RunningProgram;

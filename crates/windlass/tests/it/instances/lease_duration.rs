@@ -1,4 +1,4 @@
-//! How long a step belongs to an instance that is not heard, as it was set.
+//! The configured time for which a step stays with a silent instance.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What letters carry between instances, and which of them are believed.
+//! The content of messages between instances, and which messages are accepted.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use rustix::process::Signal;
 use crate::support::instance_processes::{ELSEWHERE, InstanceProcesses};
 use crate::support::redis_server::RedisServer;
 
-/// Twenty-four outputs of sixty kilobytes, and a step on another instance that is handed all of them: more than a letter
-/// holds.
+/// Twenty-four outputs of sixty kilobytes, and a step on another instance that reads all of them: more than one message
+/// can hold.
 fn heavy() -> String {
     let mut file = "steps:\n".to_owned();
     let names: Vec<String> = (0..24).map(|n| format!("part{n}")).collect();

@@ -1,4 +1,4 @@
-//! One run by several processes that meet at a link and nowhere else.
+//! One run by several processes that only a link connects.
 
 mod binding_expiry;
 mod cancellation;

@@ -1,4 +1,4 @@
-//! The same file means the same in one process and over a link.
+//! The same file has the same results in one process and over a link.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ steps:
       echo "They joined $WORD" >> "$WINDLASS_SUMMARY"
 "#;
 
-/// Values that do not fit into one letter together, and one that no step may have.
+/// Values that together do not fit into one message, and one that is too large for any step.
 const LARGE: &str = r#"
 defaults: { retry: 0 }
 steps:
@@ -60,7 +60,7 @@ fn json_lines(out: &str) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
 }
 
-/// Runs a pipeline in one process and by four, and compares what came of it.
+/// Runs a pipeline in one process and in four, and compares the results.
 fn comes_to_the_same(fleet: &InstanceProcesses, pipeline: &str) -> ProjectFolder {
     let alone = ProjectFolder::with(pipeline);
     let here = alone.run("run --json");

@@ -1,4 +1,4 @@
-//! Which part a process takes, as flags and variables say.
+//! The role of a process, as flags and variables set it.
 
 use crate::support::instance_processes::{InstanceProcesses, PATIENT};
 use crate::support::project_folder::ProjectFolder;

@@ -1,4 +1,4 @@
-//! Workers that wait for their leader no longer than they were told.
+//! Workers that wait for their leader no longer than their grace.
 
 use super::leader_loss::{LeaderLoss, LeaderlessScene, WorkerKind, says_where_its_output_is};
 use crate::support::cluster::TestCluster as _;
@@ -7,7 +7,7 @@ use crate::support::waiting::until;
 /// Longer than a step takes to print on a loaded machine.
 const GRACE: &str = "3s";
 
-/// A worker of a kind ends within its grace after its leader went away, and keeps what was not sent.
+/// A worker of this kind ends within its grace after its leader was lost, and keeps the unsent output.
 fn ends_with_its_output_kept(kind: WorkerKind, loss: LeaderLoss) {
     let mut scene = LeaderlessScene::begin(kind, GRACE);
     scene.lose(loss);
@@ -67,7 +67,7 @@ fn instance_ends_when_redis_is_killed() {
     ends_with_its_output_kept(WorkerKind::Instance, LeaderLoss::LinkKilled);
 }
 
-/// The leader may still answer letters for a moment, so output may have arrived.
+/// The leader may still answer messages for a moment, so output may have arrived.
 #[test]
 fn workers_end_when_redis_is_emptied() {
     for kind in [WorkerKind::Redis, WorkerKind::Instance] {

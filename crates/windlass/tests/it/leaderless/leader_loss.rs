@@ -1,4 +1,4 @@
-//! A worker of each kind that runs a step, and its leader, which a test can take away.
+//! A worker of each kind that runs a step, and a leader that a test can take away.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::support::program::{FinishedProgram, RunningProgram};
 use crate::support::project_folder::ProjectFolder;
 use crate::support::redis_server::RedisServer;
 
-/// Prints before and after its leader is gone, and never ends by itself.
+/// Prints before and after its leader is lost, and never ends by itself.
 pub(super) const TALK: &str = r"
 steps:
   talk:
@@ -28,7 +28,7 @@ steps:
       while :; do sleep 0.05; done
 ";
 
-/// Longer than an ending takes on a loaded machine; without a deadline it would take for ever.
+/// Longer than a shutdown takes on a loaded machine.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
 /// How a worker reaches its leader.
@@ -40,7 +40,7 @@ pub(super) enum WorkerKind {
     Instance,
 }
 
-/// How the leader goes away.
+/// How the leader is lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LeaderLoss {
     Killed,
@@ -161,7 +161,7 @@ impl LeaderlessScene {
     }
 }
 
-/// The last line says how much was not sent, and the folder that it names holds it.
+/// The last line states the amount of unsent output and the folder that holds it.
 #[track_caller]
 pub(super) fn says_where_its_output_is(ended: &FinishedProgram) {
     let last = ended.err.lines().last().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Workers whose leader is gone: every kind of worker, every way to lose the leader, each with output that was not sent.
+//! Workers that lost their leader: every kind of worker, every kind of loss, each with unsent output.
 //!
 //! A worker must end within its grace, must obey a second signal at once, and must say where the unsent output is.
 

@@ -1,4 +1,4 @@
-//! Signals for workers whose leader is gone: the first is polite, the second is obeyed at once.
+//! Signals for workers without a leader: the first drains, the second ends at once.
 
 use std::process::Command;
 

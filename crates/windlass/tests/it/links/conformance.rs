@@ -12,7 +12,7 @@ fn memory_conforms() {
     conformance::check_link("memory", || shared_mailboxes(MemoryMailboxes::new()));
 }
 
-/// The same place without a flaw must pass, or what follows says nothing.
+/// The mailboxes without a flaw must pass; otherwise the failures of the flawed ones prove nothing.
 #[test]
 fn a_place_without_a_flaw_conforms() {
     conformance::check_link("without a flaw", || shared_mailboxes(FlawedMailboxes::new(None)));
@@ -20,7 +20,7 @@ fn a_place_without_a_flaw_conforms() {
 
 #[test]
 fn each_flaw_is_found_by_its_check() {
-    // Most of the time they wait.
+    // The checks mostly wait.
     std::thread::scope(|threads| {
         for flaw in MailboxFlaw::ALL {
             threads.spawn(move || is_found(flaw));

@@ -1,4 +1,4 @@
-//! Mailboxes that break one promise if they are told to.
+//! Mailboxes that break one promise on request.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -71,7 +71,7 @@ impl MailboxFlaw {
         Self::UnbindsForOthers,
     ];
 
-    /// The check that is there for it; others may fail too.
+    /// Returns the check that detects this flaw; other checks may fail too.
     pub(super) const fn found_by(self) -> &'static str {
         match self {
             Self::BindsEverybody | Self::NamesNobody => {
@@ -107,7 +107,7 @@ impl MailboxFlaw {
     }
 }
 
-/// A place with a flaw, or without.
+/// Mailboxes with a flaw, or without.
 #[derive(Clone, Debug)]
 pub(super) struct FlawedMailboxes(Arc<FlawedMailboxStore>);
 
@@ -187,7 +187,7 @@ impl FlawedMailboxes {
         self.0.sound.unbind(if for_others { now } else { epoch }, final_status).await
     }
 
-    /// What becomes of a letter.
+    /// The fate of a message.
     fn spoil(&self, mut message: MailboxMessage) -> Option<MailboxMessage> {
         let number = self.0.sent.fetch_add(1, Ordering::SeqCst);
         match self.0.flaw? {

@@ -1,4 +1,4 @@
-//! Pipelines between processes that only mailboxes join: through Redis, and through the folder of the example.
+//! Pipelines between processes that only mailboxes connect: through Redis, and through the folder of the example.
 
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -9,7 +9,7 @@ use crate::support::program::WINDLASS;
 use crate::support::project_folder::{ProjectFolder, example, step};
 use crate::support::redis_server::RedisServer;
 
-/// Two hundred steps, and one behind them that reads what one of them wrote.
+/// Two hundred steps, and one after them that reads the output of one of them.
 const MANY: &str = r#"
 steps:
   make:
@@ -50,7 +50,7 @@ fn three_workers_do_two_hundred_steps(cluster: &LocalCluster) {
     assert!(printed.contains("joined fish"), "{printed}");
 }
 
-/// Its lease would last for a minute: the guard has told, by the same link.
+/// Its lease would last for a minute; the guard reported the death over the same link.
 fn a_killed_workers_step_runs_elsewhere_at_once(cluster: &LocalCluster) {
     let first = cluster.worker("ann", "--slots 1");
     let run = cluster.submit(STUBBORN);

@@ -32,7 +32,7 @@ fn story<T>(story: impl Future<Output = T>) -> T {
     runtime.block_on(limited).expect("it ends")
 }
 
-/// Leads there, and sends and takes a letter.
+/// Leads there, and sends and receives a message.
 pub(super) fn works(url: &str, run: &str) {
     let mailboxes = open(url, run);
     story(async {
@@ -46,7 +46,7 @@ pub(super) fn works(url: &str, run: &str) {
     .unwrap_or_else(|error| panic!("{run}: {error}"));
 }
 
-/// Why it cannot be bound.
+/// Returns the reason why it cannot be bound.
 fn refusal(mailboxes: &dyn Mailboxes) -> MailboxError {
     story(mailboxes.bind("ann".to_owned(), TERM)).expect_err("it cannot be used")
 }

@@ -1,4 +1,4 @@
-//! What an archive promises, kept by PostgreSQL.
+//! The promises of archives, kept by PostgreSQL.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn postgres_conforms() {
     });
 }
 
-/// A row that was lost or changed is told, with its run; it never passes for a short run, and others are read as before.
+/// A lost or changed row is reported with its run; the run does not pass for a shorter one, and others stay readable.
 #[test]
 fn damage_is_reported_with_its_run() {
     let (address, schema) = shared().fresh();

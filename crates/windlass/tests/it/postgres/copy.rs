@@ -20,7 +20,7 @@ steps:
   sail: { needs: load, run: 'test ${{ params.cargo }} = coal' }
 ";
 
-/// A folder with a store in which two runs ended, one of them badly, and one was sealed long ago.
+/// A folder with a store in which two runs ended, one of them failed, and one was sealed long ago.
 fn port() -> ProjectFolder {
     let project = ProjectFolder::with(PIPELINE);
     assert_eq!(project.run("run").code, Some(0));
@@ -28,7 +28,7 @@ fn port() -> ProjectFolder {
     assert_eq!(project.run("token create boss --scope admin").code, Some(0));
     let archive = SqliteArchive::open(project.path().join(".windlass")).expect("it opens");
     block_on(archive.keep(sealed(7, 20_000))).expect("it is kept");
-    // A run of today: a controller that leads the store for a moment may prune an old one.
+    // A recent run: a controller that leads the store for a moment may prune an old one.
     let claim = SubmissionKeyClaim {
         key: "a\0b".to_owned(),
         body: [7; 32],
@@ -39,7 +39,7 @@ fn port() -> ProjectFolder {
     project
 }
 
-/// What people see of a store.
+/// The content of a store, as commands show it.
 fn seen(project: &ProjectFolder, store: &str) -> Vec<String> {
     ["runs --json", "show --json", "logs", "token list --json"]
         .map(|line| project.run(&format!("{line} --store {store}")).out)
@@ -67,7 +67,7 @@ fn a_store_moves_to_postgres_and_back_with_everything() {
     assert_eq!(events, sealed(7, 20_000).events.iter().collect::<Vec<_>>());
     assert_eq!(block_on(archive.keys(None, 9)).unwrap()[0].key, "a\0b");
     drop(archive);
-    // Terms and fences go on from where they were, so the next leader has a later term than all before.
+    // Terms and fences continue, so the next leader has a later term than all before.
     let term = |query: &str| shared().psql(query).parse::<u64>().expect("a number");
     let last = term(&format!("SELECT max(term) FROM {schema}.windlass_journal"));
     assert!(term(&format!("SELECT term FROM {schema}.windlass_leader")) > last);
@@ -93,7 +93,7 @@ fn copy_is_refused_while_a_leader_is_active() {
     assert_eq!(project.run(&format!("store copy sqlite:.windlass {there}")).code, Some(0));
 }
 
-/// What an interrupted copy leaves is not used as a store, and the next copy starts again.
+/// An incomplete copy is not used as a store, and the next copy starts again.
 #[test]
 fn interrupted_copy_is_unusable_and_is_restarted() {
     let project = port();

@@ -1,4 +1,4 @@
-//! What was acknowledged is on the disk of the server, however it is set up.
+//! Acknowledged data is on the disk of the server, whatever its settings are.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::support::postgres_server::{PgServer, fresh_name, shared};
 use crate::support::project_folder::ProjectFolder;
 use crate::support::waiting::until;
 
-/// Notes what a commit of a batch or of a condemned run waits for, at the end of its transaction.
+/// Records what a commit of a batch or of a condemned run waits for, at the end of its transaction.
 pub(super) const WATCH: &str = "
     CREATE TABLE waited (what text, setting text);
     CREATE FUNCTION notes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -26,7 +26,7 @@ pub(super) const WATCH: &str = "
     CREATE CONSTRAINT TRIGGER noted AFTER INSERT ON windlass_condemned
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION notes('condemned')";
 
-/// A database of its own, whose connections start with a setting that its owner has chosen.
+/// A database of its own, whose connections start with a setting of its owner.
 struct DurabilityDatabase {
     name: String,
     url: String,
@@ -100,7 +100,7 @@ fn commits_wait_for_the_disk_whatever_the_role_and_the_database_are_set_to() {
     shared().psql(&format!("DROP DATABASE {name} WITH (FORCE)"));
 }
 
-/// Everything that it confirms may be gone after a crash of its machine.
+/// Everything that the server confirms may be lost in a crash of its machine.
 #[test]
 fn a_server_that_does_not_wait_for_its_disk_is_refused() {
     let server = PgServer::start();

@@ -1,4 +1,4 @@
-//! What a journal promises, kept by PostgreSQL.
+//! The promises of journals, kept by PostgreSQL.
 
 use std::sync::Arc;
 use std::thread;
@@ -43,7 +43,7 @@ impl StorageHarness for PgJournalStorage {
     }
 }
 
-/// Partitions are small: batches lie in several, across their bounds, and whole ones leave.
+/// Partitions are small, so batches lie in several and across their bounds, and whole partitions are dropped.
 #[test]
 fn postgres_journal_conforms() {
     conformance::check_journal("postgres", || PgJournalStorage::new(64));
@@ -61,7 +61,7 @@ fn twenty_nodes_that_start_at_once_find_one_set_of_tables() {
     assert_eq!(heads.sum::<u64>(), 0);
 }
 
-/// A restored backup and a promoted standby have another history: fences of before must not come again.
+/// A restored backup and a promoted standby have another history, so earlier fences must not be granted again.
 #[test]
 fn another_history_of_the_server_is_another_generation() {
     let storage = PgJournalStorage::new(1 << 22);
@@ -80,7 +80,7 @@ fn another_history_of_the_server_is_another_generation() {
     assert_eq!(generation(), first + 1);
 }
 
-/// A session of psql shows the leader, and cannot depose it by mistake.
+/// A psql session shows the leader, and cannot depose it by mistake.
 #[test]
 fn row_of_the_leader_is_permanent() {
     let storage = PgJournalStorage::new(1 << 22);

@@ -1,4 +1,4 @@
-//! What logs promise, kept by PostgreSQL.
+//! The promises of logs, kept by PostgreSQL.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn postgres_conforms() {
     });
 }
 
-/// Bytes of logs that are removed go with their book, as a table; those of other logs in it stay until it is empty.
+/// The bytes of removed logs go with their partition; the other logs of a partition stay until it is empty.
 #[test]
 fn partitions_of_removed_logs_are_dropped() {
     const BYTES: usize = 64 << 10;

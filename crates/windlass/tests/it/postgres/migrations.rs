@@ -1,4 +1,4 @@
-//! Tables that are made, changed, newer than this windlass, or on a server that comes and goes.
+//! Tables that are created, migrated, newer than this windlass, or on a server that is down for a while.
 
 use std::thread;
 
@@ -39,7 +39,7 @@ fn twenty_nodes_that_start_at_once_make_every_table_once() {
     assert_eq!(shared().psql(&versions), "4|t");
 }
 
-/// A migration that fails leaves no trace: processes that use the former tables go on.
+/// A failed migration leaves no trace: processes that use the former tables continue.
 #[test]
 fn a_migration_that_fails_leaves_the_tables_of_before() {
     let (address, schema) = shared().fresh();
@@ -58,7 +58,7 @@ fn a_migration_that_fails_leaves_the_tables_of_before() {
     assert_eq!(shared().psql(locks), "0", "and nobody waits");
 }
 
-/// Tables that a newer windlass has changed are left alone, by every store.
+/// No store touches tables that a newer windlass has changed.
 #[test]
 fn newer_tables_are_refused() {
     let (address, schema) = shared().fresh();
@@ -71,7 +71,7 @@ fn newer_tables_are_refused() {
     }
 }
 
-/// A store whose bytes mean something else is refused by the name of its format, by every store, and stays as it is.
+/// Every store refuses a store of another format by the name of the format, and does not change it.
 #[test]
 fn tables_of_another_format_are_refused_by_name() {
     let (address, schema) = shared().fresh();
@@ -90,7 +90,7 @@ fn tables_of_another_format_are_refused_by_name() {
     }
 }
 
-/// Stores that are open go on when the server is there again, and what was said to be kept is.
+/// Open stores continue when the server is up again, and acknowledged data is present.
 #[test]
 fn a_server_that_was_restarted_is_found_again() {
     let server = PgServer::start();

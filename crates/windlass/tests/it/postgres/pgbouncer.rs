@@ -28,7 +28,7 @@ const KEEPER: &str = r#"
     rm -rf "$1"
 "#;
 
-/// A pooler before a server.
+/// A pooler in front of a server.
 pub(crate) struct PgBouncer {
     _keeper: Child,
     folder: PathBuf,
@@ -36,15 +36,15 @@ pub(crate) struct PgBouncer {
     roles: Mutex<Vec<String>>,
 }
 
-/// The pooler of this process, before the server of all tests.
+/// The pooler of this process, in front of the server that all tests share.
 fn bouncer() -> &'static PgBouncer {
     static BOUNCER: OnceLock<PgBouncer> = OnceLock::new();
-    // More roles than all checks ask for, some of which kill a writer over and over.
+    // More roles than all checks need, some of which kill a writer many times.
     BOUNCER.get_or_init(|| PgBouncer::before(shared(), 3000))
 }
 
 impl PgBouncer {
-    /// A pooler before this server, which knows so many roles.
+    /// Starts a pooler in front of this server, which knows this many roles.
     pub(crate) fn before(server: &PgServer, roles: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
         let account = PgServerAccount::of_servers();
@@ -57,7 +57,7 @@ impl PgBouncer {
              server_idle_timeout = 2\nserver_login_retry = 1\n"
         );
         fs::write(folder.join("pgbouncer.ini"), settings).expect("a file");
-        // It reads them once.
+        // The pooler reads the roles once.
         let roles: Vec<String> = (0..roles).map(|_| fresh_name()).collect();
         let lines: Vec<String> = roles.iter().map(|role| format!("\"{role}\" \"\"")).collect();
         fs::write(folder.join("roles"), lines.join("\n")).expect("a file");
@@ -70,12 +70,12 @@ impl PgBouncer {
         Self { _keeper: keeper, folder, roles: Mutex::new(roles) }
     }
 
-    /// The address of an empty schema of its own through the pooler, and its name.
+    /// Returns the address of an empty schema through the pooler, and the name of the schema.
     fn fresh(&self) -> (String, String) {
         self.fresh_on(shared())
     }
 
-    /// The same on the server that it stands before.
+    /// The same without the pooler.
     pub(crate) fn fresh_on(&self, server: &PgServer) -> (String, String) {
         let role = self.roles.lock().expect("nobody panicked").pop().expect("there are enough");
         server.make_role(&role);
@@ -113,7 +113,7 @@ fn journal_conforms_through_a_pooler() {
     });
 }
 
-/// A pooler takes no settings with a connection: each transaction has to say what it waits for.
+/// A pooler accepts no settings with a connection, so each transaction states what it waits for.
 #[test]
 fn commits_wait_for_the_disk_through_a_pooler_whatever_the_role_is_set_to() {
     let (address, role) = bouncer().fresh();

@@ -1,4 +1,4 @@
-//! A store that was put back inside its own server: no restart, no other timeline, and yet another history.
+//! A store that was restored within its server: no restart, no other timeline, and yet another history.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct RestoredStore {
 }
 
 impl RestoredStore {
-    /// A journal of three batches in several partitions, whose leader has given its term up behind the last.
+    /// A journal of three batches in several partitions, whose leader resigned after the last one.
     fn new() -> Self {
         let (address, schema) = shared().fresh();
         let store = Self { address, schema };
@@ -37,7 +37,7 @@ impl RestoredStore {
         shared().psql(&format!("SET search_path = {};\n{statements}", self.schema))
     }
 
-    /// The next leader, in a process that knows nothing of the last one. Terms are short, and end by time.
+    /// The next leader, in a process without knowledge of the last one. Terms are short and expire.
     fn led(&self) -> (PostgresJournal, JournalLeadership) {
         let options = PostgresJournalOptions { term: TERM, partition: 2 };
         let journal = block_on(PostgresJournal::open(&self.address, options)).expect("it opens");
@@ -54,14 +54,14 @@ impl RestoredStore {
         (journal, won.expect("it was won"))
     }
 
-    /// The same, and it gives its term up at once.
+    /// The same, and it resigns at once.
     fn won(&self) -> JournalLeadership {
         let (journal, won) = self.led();
         block_on(journal.resign(won.term)).expect("it answers");
         won
     }
 
-    /// So many batches of one event behind the head.
+    /// Appends this many batches of one event after the head.
     fn append(&self, journal: &PostgresJournal, won: JournalLeadership, count: u64) {
         let first = &sample_history().batches[0][0];
         let event = (first.at, first.event.clone());
@@ -72,7 +72,7 @@ impl RestoredStore {
         }
     }
 
-    /// What a history that is lost comes to, for a leader whose store was put back to the term of another one.
+    /// Returns the verdict on a lost history, for a leader whose store was restored to the term of another one.
     fn is_lost(&self, before: JournalLeadership) {
         let won = self.won();
         assert_eq!(won.history, StoreHistory::Lost);
@@ -100,7 +100,7 @@ fn a_dump_that_is_restored_into_the_same_server_is_lost_history() {
     store.is_lost(won);
 }
 
-/// Tables of the same name, and what was in them: no dump is needed for it.
+/// Copies tables with their content under the same names: this needs no dump.
 #[test]
 fn journal_restored_alone_is_lost_history() {
     let store = RestoredStore::new();
@@ -134,7 +134,7 @@ fn batches_that_are_missing_are_lost_history() {
     store.is_lost(won);
 }
 
-/// What a database does to its tables by itself, or has done to them, is no other history.
+/// Maintenance of the tables by the database or its operator does not count as another history.
 #[test]
 fn tables_that_were_frozen_or_rewritten_by_a_vacuum_are_unbroken_history() {
     let store = RestoredStore::new();
@@ -151,7 +151,7 @@ fn tables_that_were_frozen_or_rewritten_by_a_vacuum_are_unbroken_history() {
     }
 }
 
-/// The row of the leader names a batch that has left since.
+/// The row of the leader names a batch that was pruned since.
 #[test]
 fn pruned_batch_is_not_missing() {
     let store = RestoredStore::new();

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::support::postgres_server::{PgServer, PgServerAccount};
 
 impl PgServer {
-    /// A copy of it that follows what is committed here. It is one of its own from then on: it may be stopped, and
-    /// started again without the first.
+    /// A streaming copy of the server. It is a server of its own from then on: a test may stop it, and start it again
+    /// without the first.
     pub(crate) fn standby(&self) -> Self {
         let account = PgServerAccount::of_servers();
         Self::keep(self.port(), |folder: &Path| {

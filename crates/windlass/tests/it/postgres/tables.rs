@@ -88,7 +88,7 @@ impl PgTablesNode {
     }
 }
 
-/// A worker as the leader hears it: alive as long as it exchanges.
+/// A worker as the leader sees it: alive as long as it makes exchanges.
 struct PgTablesWorker {
     handle: NodeHandle,
     seq: u64,
@@ -113,7 +113,7 @@ impl PgTablesWorker {
         Self { handle: led.handle.clone(), seq: 0, term: Term(1), held: Vec::new() }
     }
 
-    /// A round trip, in which a lease that it holds is renewed.
+    /// Makes an exchange, which renews a lease that it holds.
     async fn exchange(&mut self) {
         self.seq += 1;
         let started =
@@ -136,7 +136,7 @@ impl PgTablesWorker {
     }
 }
 
-/// A lease is seen while it is renewed, seen to pass its end when its worker is heard no more, and gone then: `expires` is
+/// A lease is listed while it is renewed, listed as overdue when its worker is silent, and removed then: `expires` is
 /// when the leader gave it up.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expiry_is_seen_with_psql() {
@@ -183,7 +183,7 @@ async fn an_expiry_is_seen_with_psql() {
     assert_eq!(late, "t", "shown as {expired}, and given up at {lost}");
 }
 
-/// What is open, what was sealed and what a client's key stands for: one list each.
+/// Open runs, sealed runs and the run of a client's key: one list each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_are_shown_with_the_status_of_their_run() {
     let shell = PsqlSession::new();
@@ -228,7 +228,7 @@ async fn key_rows_name_the_step_that_holds_them() {
     shell.until(keys, "ship/v1|failed|6|0|deploy|0");
 }
 
-/// A difference with one worker, which is named as its writer is.
+/// A difference with one worker, whose name is that of its writer.
 fn diff(writer: u64, write: u64, term: u64) -> Arc<SqlViewsDiff> {
     let mark = |write| SqlViewsMark { writer, write };
     let mut diff = SqlViewsDiff::new(write.checked_sub(1).map(mark), mark(write));
@@ -246,7 +246,7 @@ fn diff(writer: u64, write: u64, term: u64) -> Arc<SqlViewsDiff> {
     Arc::new(diff)
 }
 
-/// However late what a deposed leader has written arrives, and whether it goes on or begins anew: it changes nothing.
+/// A deposed leader changes nothing, however late its writes arrive, and whether it continues or starts again.
 #[test]
 fn a_deposed_leader_writes_nothing() {
     let shell = PsqlSession::new();

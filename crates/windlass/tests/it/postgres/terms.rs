@@ -34,7 +34,7 @@ impl TermSchema {
         Arc::new(block_on(PostgresJournal::open(&self.address, options)).expect("it opens"))
     }
 
-    /// The row as it would be if the clock of the database had been set forward by so much; with a minus, back.
+    /// Changes the row as if the clock of the database had been set forward by this much, or back if it is negative.
     fn clock_is_set(&self, by: &str) {
         let leader = &self.leader;
         let shift = format!(
@@ -52,7 +52,7 @@ fn campaign(journal: &PostgresJournal, node: &str) -> Option<JournalLeadership> 
     }
 }
 
-/// Campaigns until it wins, and says how long that took.
+/// Campaigns until it wins, and returns how long that took.
 fn win(journal: &PostgresJournal, node: &str) -> (JournalLeadership, Duration) {
     let began = Instant::now();
     loop {
@@ -104,7 +104,7 @@ fn a_candidate_that_campaigns_once_waits_for_a_leader_that_has_gone() {
     assert!(matches!(came, CampaignOutcome::Won(won) if won.term > led.term), "{came:?}");
 }
 
-/// A standby proves how long the last leader led on, and a process that has just started proves nothing.
+/// A standby proves how long the last leader continued; a process that has just started proves nothing.
 #[test]
 fn candidate_reports_the_observed_duration_of_the_last_term() {
     let schema = TermSchema::new();

@@ -26,7 +26,7 @@ impl TlsPgServer {
         let project = ProjectFolder::with("name: none\nsteps: { s: { run: 'true' } }\n");
         CertificateAuthority::new(&project, "ca").vouch("tls", "DNS:localhost");
         CertificateAuthority::new(&project, "other");
-        // Free a moment ago.
+        // The port was free a moment ago.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let port = port.expect("there is a port").port();
         let settings = format!("listen_addresses = '127.0.0.1'\n{settings}");
@@ -47,7 +47,7 @@ impl TlsPgServer {
     }
 }
 
-/// A server reads only what is its own.
+/// The server reads only files of its own account.
 fn give_certificate(from: &Path, folder: &Path) {
     for file in ["tls.pem", "tls.key"] {
         let to = folder.join(file);
@@ -88,7 +88,7 @@ fn certificate_is_checked_as_strictly_as_the_address_requests() {
     }
 }
 
-/// The connection is really a secure one where the server has TLS and nothing is said, and where it has none it is not.
+/// Without a setting, the connection is encrypted if the server has TLS, and plain otherwise.
 #[test]
 fn required_tls_is_used_or_refused_with_the_reason() {
     let plain = TlsPgServer::start("");

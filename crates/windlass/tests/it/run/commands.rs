@@ -1,4 +1,4 @@
-//! What can be asked of a run before, while and after it runs.
+//! Commands about a run before, while and after it runs.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -99,7 +99,7 @@ fn unplaceable_named_step_is_reported_with_its_exit_code() {
     assert_eq!(project.run("run").code, Some(0));
 }
 
-/// Each step in line has a pipe: where there are few descriptors, fewer stand there.
+/// Each queued step has a pipe, so with few descriptors fewer steps are queued.
 #[test]
 fn low_descriptor_limit_fails_no_step() {
     let steps = (0..300).map(|at| format!("  s{at}: {{ run: \"true\" }}"));
@@ -300,7 +300,7 @@ fn every_hint_works_when_pasted() {
     };
     assert_eq!(sorted(), once);
     let mut parts: Vec<&str> = failed.err.split("run it again").skip(1).collect();
-    // The cell last: it runs again without the label.
+    // The cell is last: it runs again without the label.
     parts.sort_by_key(|part| part.contains("cell["));
     for part in parts {
         let again = project.pasted(part, "windlass run");

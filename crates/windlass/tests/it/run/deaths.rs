@@ -1,4 +1,4 @@
-//! windlass killed at a random moment, and stopped for a while.
+//! windlass is killed at random moments, and stopped for a while.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -48,7 +48,7 @@ fn run_resumes_after_windlass_was_killed() {
     for _ in 0..if is_deep() { 50 } else { 5 } {
         let project = ProjectFolder::with(&pipeline);
         let mut running = project.start("run --jobs 8");
-        // Steps whose outcome was recorded, each with the end of the trace by then.
+        // Steps with a recorded outcome, each with the length of the trace at that time.
         let mut recorded: Vec<(String, usize)> = Vec::new();
         for _ in 0..2 {
             project

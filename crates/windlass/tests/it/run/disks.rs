@@ -1,4 +1,4 @@
-//! A store on a disk without room: windlass says why it waits, goes on when there is room, and can be ended meanwhile.
+//! A store on a full disk: windlass says why it waits, continues when there is space, and can be ended meanwhile.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ steps:
   clean: { needs: gate, if: always(), run: "echo clean >> trace" }
 "#;
 
-/// A run whose store has no room for the end of its first step; nothing where nothing can be mounted.
+/// A run whose store has no space for the end of its first step; `None` if the test cannot mount a disk.
 fn stuck() -> Option<(ProjectFolder, TestDisk, RunningProgram, PathBuf)> {
     let disk = TestDisk::mount("4m")?;
     let project = ProjectFolder::with(STEPS);

@@ -1,4 +1,4 @@
-//! Every example is run, in a copy of what it needs of the repository.
+//! Every example is run, in a copy of the files that it needs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ const EXAMPLES: &[(&str, i32)] = &[
     ("tour.yml", 0),
 ];
 
-/// The files of a folder that end so.
+/// Returns the files of a folder with this ending.
 fn names(folder: &Path, ending: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).expect("it is there").flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,4 +1,4 @@
-//! What a graph means on one machine: matrices, locks, priorities, conditions, retries, time limits.
+//! The meaning of a graph on one machine: matrices, locks, priorities, conditions, retries, time limits.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ steps:
     assert_eq!(project.status("blocked"), "blocked");
 }
 
-/// How many ran at the same time, at most.
+/// Returns the maximum number of steps that ran at the same time.
 fn most_at_once(trace: &[String]) -> i32 {
     let mut now = 0;
     let mut most = 0;

@@ -1,4 +1,4 @@
-//! Steps that print, fork and write what no step should.
+//! Steps that print, fork and write without limit.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::support::project_folder::ProjectFolder;
 use crate::support::waiting::{is_deep, until};
 
-/// The most memory that windlass may have, in KiB, whatever steps print.
+/// The memory limit of windlass in KiB, whatever steps print.
 const PEAK: u64 = 100 << 10;
 
 /// Runs it and returns the most memory that it had.
@@ -54,7 +54,7 @@ fn a_flood_of_output_costs_neither_memory_nor_disk() {
         assert!(peak < PEAK, "{mode}: {peak} KiB");
         let log = only_log(&project);
         assert!(log.len() < 70 << 20, "{mode}: {} bytes", log.len());
-        // What is left out is told before the last of it.
+        // The note about omitted output precedes the last line.
         let end = String::from_utf8_lossy(&log[log.len() - (65 << 10)..]).into_owned();
         assert!(end.contains("bytes of output are left out here"), "{mode}: no marker");
         assert!(end.ends_with("the end\n"), "{mode}: {:?}", &end[end.len() - 100..]);

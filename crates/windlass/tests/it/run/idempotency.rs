@@ -1,4 +1,4 @@
-//! `idempotent:` here: one store, one run after the other.
+//! Idempotency keys on one machine: one store, one run after the other.
 
 use rustix::process::Signal;
 use serde_json::Value;

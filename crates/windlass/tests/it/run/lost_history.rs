@@ -10,7 +10,8 @@ use crate::support::waiting::{PATIENCE, until};
 
 const PIPELINE: &str = "name: p\nsteps: { s: { run: 'echo ran >> ran' } }\n";
 
-/// A store in which a run has ended and a token was made, without its journal and without what says how far that reached.
+/// A store in which a run has ended and a token was created, without its journal and without the record of its last
+/// position.
 fn without_its_journal() -> ProjectFolder {
     let project = ProjectFolder::with(PIPELINE);
     assert_eq!(project.run("run").code, Some(0));
@@ -31,7 +32,7 @@ fn is_refused(project: &ProjectFolder, line: &str) {
     assert!(!project.path().join(".windlass/journal.db").exists(), "{line}: no journal is made");
 }
 
-/// A server that is to answer.
+/// A server that is to become ready.
 fn answers(project: &ProjectFolder, port: u16, line: &str) -> RunningProgram {
     let running = project.start(line);
     until("the controller answers", || {
@@ -50,7 +51,7 @@ fn run_starts_on_a_store_that_has_lost_its_journal_only_if_the_loss_is_accepted(
     assert_eq!(project.lines("ran").len(), 3);
 }
 
-/// Its tokens are lost with it: starting it then would open it to every client.
+/// Its tokens are lost too: started now, it would be open to every client.
 #[test]
 fn serve_starts_on_a_store_that_has_lost_its_journal_only_if_the_loss_is_accepted() {
     let project = without_its_journal();

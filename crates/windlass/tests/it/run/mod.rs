@@ -1,4 +1,4 @@
-//! `windlass run` and its company as they are used: the real program, real processes, a folder of their own each.
+//! `windlass run` and related commands: the real program and real processes, each in its own folder.
 
 mod commands;
 mod deaths;

@@ -1,4 +1,4 @@
-//! What is told of a run to machines that show it to people.
+//! Reports of a run for machines that show it to people.
 
 use crate::support::project_folder::ProjectFolder;
 

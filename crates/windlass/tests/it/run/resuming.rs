@@ -1,4 +1,4 @@
-//! `run --resume` and `rerun`: what is taken over, what is done again.
+//! `run --resume` and `rerun`: the results that are reused, and the steps that run again.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Nothing of the secret is in these bytes, in no form.
+/// The bytes contain no form of the secret.
 fn clean(bytes: &[u8], project: &str) {
     let forms = [SECRET, BASE64.trim_end_matches('='), FOR_URLS, IN_JSON, "hunter2"];
     for form in forms {
@@ -117,7 +117,7 @@ steps:
     assert!(ended.code == Some(2) && ended.err.contains("OTHER"), "{ended:?}");
 }
 
-/// Steps that may turn out not to need their secret, when others have run.
+/// Steps that may not need their secret, depending on the results of others.
 #[test]
 fn secret_of_a_step_that_only_params_could_exclude_is_missed_before_anything_starts() {
     let steps =
@@ -183,7 +183,7 @@ fn a_secret_that_is_too_short_to_be_masked_is_named_once() {
     assert_eq!(project.data("logs latest b"), "12345\n");
 }
 
-/// Fails if others than the owner may use anything below a folder.
+/// Fails if users other than the owner can access anything below a folder.
 fn private(folder: &Path) {
     let mut left = vec![folder.to_owned()];
     while let Some(path) = left.pop() {
@@ -209,7 +209,7 @@ fn run_files_are_private_whatever_the_umask() {
     ran(&project);
     let store = project.path().join(".windlass");
     private(&store);
-    // What an earlier version left open is closed.
+    // Files that an earlier version left accessible are restricted.
     for path in [store.clone(), store.join("journal.db"), store.join("archive.db")] {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).expect("it is ours");
     }

@@ -295,7 +295,8 @@ fn nested(number: usize, depth: usize) -> String {
     )
 }
 
-/// No two lines of the file `locked` begin a step before the other has ended, unless its process was killed.
+/// Checks that between a `begin` and its `end` in the file `locked` no other step begins, unless its process was
+/// killed.
 fn assert_exclusive(project: &ProjectFolder, killed: &[usize]) {
     let mut holder: Option<usize> = None;
     for line in project.lines("locked") {
@@ -356,7 +357,7 @@ fn many_processes_share_locks_and_keys_while_the_leading_one_is_killed() {
     project.until_nothing_is_left(&[]);
 }
 
-/// The process that leads, as the journal names it.
+/// Returns the process that leads, as the journal names it.
 fn leader_of(project: &ProjectFolder) -> Option<u32> {
     let journal = project.path().join(".windlass/journal.db");
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -364,7 +365,7 @@ fn leader_of(project: &ProjectFolder) -> Option<u32> {
     journal.query_row("SELECT pid FROM leader", (), |row| row.get(0)).ok()
 }
 
-/// Resumes what is still interrupted, each to success.
+/// Resumes the interrupted runs until each has succeeded.
 fn finish_interrupted(project: &ProjectFolder) {
     let listed = project.run("runs --status interrupted -n 100").out;
     for run in listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()) {

@@ -1,4 +1,4 @@
-//! What a person does to a run: Ctrl-C, a closed terminal, a closed pipe, another terminal.
+//! Interrupted runs: Ctrl-C, a closed terminal, a closed pipe, a command in another terminal.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::program::FinishedProgram;
 use crate::support::project_folder::ProjectFolder;
 use crate::support::waiting::until;
 
-/// A step that ends when it is told to, one that needs it, and one that runs whatever happened.
+/// A step that ends on SIGTERM, one that needs it, and one that always runs.
 const POLITE: &str = r#"
 name: polite
 steps:
@@ -54,7 +54,7 @@ fn closed_terminal_stops_steps_and_runs_cleanup() {
     ended_by(Signal::HUP);
 }
 
-/// As `pkill windlass` does it: to every process of that name, the guard included.
+/// As `pkill windlass` does it: to every process with that name, the guard included.
 #[test]
 fn a_signal_to_all_of_windlass_is_one_to_windlass() {
     let project = ProjectFolder::with(POLITE);
@@ -79,7 +79,7 @@ fn is_guard(pid: &str) -> bool {
     name.is_ok_and(|name| name.trim() == "windlass-guard")
 }
 
-/// What it left behind is ended with it, and is no reason to tell of its failure later.
+/// Its leftover processes are ended with it, and are not reported as its failure later.
 #[test]
 fn few_steps_start_after_a_failure_that_leaves_a_process() {
     let steps = (0..200).map(|at| format!("  s{at}: {{ run: echo >> trace }}"));
@@ -110,7 +110,7 @@ fn steps_behind_a_stopped_step_never_start() {
     project.until_nothing_is_left(&[]);
 }
 
-/// Many programs end with 0 when they are told to. That is no success: a rerun does what it had not.
+/// Many programs exit with 0 after SIGTERM. That is no success: a rerun must do the missing work.
 #[test]
 fn step_that_exits_zero_on_sigterm_is_cancelled() {
     let project = ProjectFolder::with(

@@ -1,4 +1,4 @@
-//! What trips people up in other tools, as stories about one pipeline file.
+//! Common surprises of other tools, each as a test with one pipeline file.
 
 use serde_json::Value;
 

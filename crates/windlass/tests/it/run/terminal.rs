@@ -1,4 +1,4 @@
-//! A run before a person: on a terminal of its own, with keys, Ctrl-C and a window that is closed.
+//! An interactive run: on a terminal of its own, with keys, Ctrl-C and a window that is closed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -65,14 +65,14 @@ impl TestTerminal {
         self.keys.as_mut().expect("it is open").write_all(keys).expect("it is read");
     }
 
-    /// As its button does it.
+    /// Closes the terminal as the button of its window does.
     fn close(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
         self.listens.take().map(JoinHandle::join);
         self.keys = None;
     }
 
-    /// Waits for its end; the code, and everything that was shown.
+    /// Waits for the end of the program. Returns the code, and everything that was shown.
     fn ended(mut self) -> (Option<i32>, String) {
         until("it has ended", || self.child.try_wait().expect("it is ours").is_some());
         let code = self.child.wait().expect("it has ended").code();
@@ -90,7 +90,7 @@ impl Drop for TestTerminal {
     }
 }
 
-/// Keeps what is shown until the terminal is closed, from one side or the other.
+/// Reads the output until either side closes the terminal.
 fn listen(mut from: File, shown: &Arc<Mutex<String>>, closed: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (shown, closed) = (Arc::clone(shown), Arc::clone(closed));
     std::thread::spawn(move || {
@@ -155,7 +155,7 @@ fn sorted(project: &ProjectFolder) -> Vec<String> {
     lines
 }
 
-/// The lines without colours and orders to the terminal.
+/// Returns the lines without colours and control sequences.
 fn text(shown: &str) -> Vec<String> {
     let mut plain = String::new();
     let mut rest = shown;
@@ -180,7 +180,7 @@ fn output_fits_a_narrow_window() {
     assert_eq!(code, Some(1), "{shown}");
     let wide: Vec<String> =
         text(&shown).into_iter().filter(|line| line.chars().count() > 40).collect();
-    // What steps print and what is to be pasted stays in one piece.
+    // Output of steps and lines for copying are not wrapped.
     let theirs = |line: &String| line.contains("longer than forty") || line.contains("windlass ");
     assert!(wide.iter().all(theirs), "{wide:#?}");
     assert!(wide.iter().any(|line| line.contains("windlass ")), "{shown}");

@@ -1,4 +1,4 @@
-//! Spans of a run on this machine, as a collector gets them.
+//! Spans of a run on one machine, as a collector receives them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::collector::{CollectedSpan, CollectorBehavior, TestCollector};
 use crate::support::program::FinishedProgram;
 use crate::support::project_folder::ProjectFolder;
 
-/// A retry, a matrix, a failure, and what becomes of its dependents; each step says what it was told.
+/// A retry, a matrix, a failure and its blocked dependents; each step prints its trace variables.
 const STORY: &str = r#"
 name: story
 steps:
@@ -28,7 +28,7 @@ fn run(project: &ProjectFolder, flags: &str) -> FinishedProgram {
     project.run(&format!("run --keep-going --store memory {flags}"))
 }
 
-/// What a process was told is the span that its attempt has.
+/// The trace variables of a process name the span of its attempt.
 fn described(span: &CollectedSpan) -> String {
     let (trace, id) = span.id();
     format!("00-{trace}-{id}-01")
@@ -109,7 +109,7 @@ fn unresponsive_collector_does_not_delay_a_run() {
         let took = began.elapsed();
         println!("with {address} it took {took:?}");
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        // A second is what it takes to give up; a batch is sent again for fifteen while a controller serves.
+        // Giving up takes one second here; while a controller serves, a batch is resent for fifteen.
         assert!(took < Duration::from_secs(8), "{took:?}");
     }
 }

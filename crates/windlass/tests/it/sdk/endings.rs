@@ -58,7 +58,7 @@ fn is_io(error: &Error) -> bool {
     error.downcast_ref::<io::Error>().is_some()
 }
 
-/// Fails with what is worth another attempt, twice, then with what is not.
+/// Fails twice with an error that is worth a retry, then with one that is not.
 #[step(retry(times = 9, wait = "1ms", when = is_io))]
 async fn flaky(ctx: &Context) -> Result<()> {
     TRIES.fetch_add(1, Ordering::SeqCst);

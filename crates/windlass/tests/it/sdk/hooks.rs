@@ -1,4 +1,4 @@
-//! What is done around steps and runs, and what a step does to its run.
+//! Code around steps and runs, and the effects of a step on its run.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ impl HookNotes {
     }
 }
 
-/// Notes what it is called with, under a name.
+/// Records its calls under a name.
 struct NotingHooks(&'static str, HookNotes);
 
 impl Hooks for NotingHooks {
@@ -81,7 +81,7 @@ outer after a run that succeeded";
     assert_eq!(notes.all().join("\n"), story);
 }
 
-/// Lets nothing begin.
+/// Refuses every step.
 struct RefusingStepHooks;
 
 impl Hooks for RefusingStepHooks {
@@ -90,7 +90,7 @@ impl Hooks for RefusingStepHooks {
     }
 }
 
-/// Lets no run begin.
+/// Refuses every run.
 struct RefusingRunHooks;
 
 impl Hooks for RefusingRunHooks {

@@ -1,4 +1,4 @@
-//! A megabyte of everything, made by one process and equal in another; and an error that reads the same.
+//! A megabyte of every kind of value, produced by one process and equal in another; and an error that reads the same.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::support::waiting::until;
 
 const WITHOUT_GATE: &str = "pack unpack";
 
-/// A controller that has none of the steps, and two workers that have what the other has not.
+/// A controller without any of the steps, and two workers with different steps.
 struct ParcelFleet {
     cluster: LocalCluster,
     project: ProjectFolder,
@@ -54,7 +54,7 @@ fn a_megabyte_made_by_one_process_is_equal_in_another_over_http() {
     assert!(bytes > 1 << 20, "{run}");
 }
 
-/// The message of an error, whichever process made it.
+/// The message of an error, whichever process raised it.
 fn reads_as_made(error: &Value) {
     assert_eq!(error["type"], "parcels::Torn", "{error}");
     assert_eq!(error["message"], "the parcel small is torn");
@@ -72,7 +72,7 @@ fn an_error_made_by_a_worker_reads_the_same_at_the_leader_over_http() {
     reads_as_made(&step(&run, "unpack")["outputs"]["error"]);
 }
 
-/// One run by three processes over a link; instance 0 packs nothing and unpacks nothing.
+/// One run in three processes over a link; instance 0 runs neither pack nor unpack.
 fn by_three(project: &ProjectFolder, link: &str, (steps, more): (&str, &str)) -> FinishedProgram {
     let instance = |number: u32, flags: &str| {
         let arguments = format!(

@@ -1,4 +1,4 @@
-//! Steps in Rust: typed needs, what a step is given, and how it ends.
+//! Steps in Rust: typed needs, contexts, and outcomes.
 
 mod endings;
 mod graph;

@@ -8,7 +8,7 @@ use crate::support::program::RunningProgram;
 use crate::support::project_folder::{ProjectFolder, step};
 use crate::support::waiting::until;
 
-/// Two workers of the release, each with what the other has not.
+/// Two workers of the release with different steps.
 fn workers(cluster: &LocalCluster, project: &ProjectFolder) -> [RunningProgram; 2] {
     let worker = |name: &str, label: &str| {
         let join = format!("http://127.0.0.1:{}", cluster.port);
@@ -31,7 +31,7 @@ fn released(cluster: &LocalCluster, project: &ProjectFolder, more: &str) -> Valu
 
 #[test]
 fn value_of_one_worker_is_equal_on_another() {
-    // The controller is plain windlass: it need not have the steps.
+    // The controller is plain windlass: it does not need the steps.
     let cluster = LocalCluster::start("--no-exec");
     let project = ProjectFolder::with("");
     let _workers = workers(&cluster, &project);

@@ -115,7 +115,7 @@ fn file_with_a_wrong_call_is_rejected_before_any_step_runs() {
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.err.contains("did you mean `python`?"), "{ended:?}");
     assert!(ended.err.contains("`python` requires the value `code`"), "{ended:?}");
-    // The program without these steps cannot run them, and says so.
+    // The program without these steps cannot run them, and reports that.
     let plain = project.run("run windlass.yml");
     assert_eq!(plain.code, Some(3), "{plain:?}");
     assert!(plain.err.contains("there is no built-in step `python`"), "{plain:?}");
@@ -135,7 +135,7 @@ fn a_failure_is_shown_with_its_causes() {
     assert_eq!(log, "not released: blocked\n");
 }
 
-/// A guard is the program executed anew: without `windlass::init()` that would run the pipeline a second time.
+/// A guard is the program started again: without `windlass::init()` it would run the pipeline a second time.
 #[test]
 fn a_program_without_init_never_runs_its_pipeline_twice() {
     let project = ProjectFolder::with("");
@@ -147,7 +147,7 @@ fn a_program_without_init_never_runs_its_pipeline_twice() {
     assert!(error.contains("does not call it: call it first in `main`"), "{error}");
 }
 
-/// It is called behind the first pipeline, which a guard would run again before it becomes one.
+/// The call comes after the first pipeline, which a guard would run again before it becomes one.
 #[test]
 fn a_program_that_calls_init_too_late_never_runs_its_pipeline_twice() {
     let project = ProjectFolder::with("");
@@ -161,7 +161,7 @@ fn a_program_that_calls_init_too_late_never_runs_its_pipeline_twice() {
     }
 }
 
-/// A program may ask for a guard on one way through its `main` and run its pipeline at once on the other.
+/// A program may start a guard on one path through its `main` and run its pipeline at once on another.
 #[test]
 fn a_program_that_skips_init_in_its_guard_runs_nothing_there() {
     let project = ProjectFolder::with("");

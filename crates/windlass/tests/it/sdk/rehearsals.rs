@@ -50,7 +50,7 @@ async fn step_of_a_dead_worker_moves_to_another() {
     assert_eq!(played.report().get(build).unwrap(), "two");
     assert_eq!(played.workers_of("build"), ["one", "two"]);
     assert!(played.transcript().contains("one is lost"), "{}", played.transcript());
-    // No sooner than the lease of the first may have passed on.
+    // The lease of the first worker cannot have been reassigned earlier.
     assert!(played.took() >= Duration::from_secs(15));
 }
 
@@ -88,7 +88,7 @@ async fn fetch() -> Result<u32> {
     Err(Error::msg("no test fetches anything"))
 }
 
-/// Fails with what is worth another attempt, twice, then with what is not.
+/// Fails twice with an error that is worth a retry, then with one that is not.
 async fn flaky(ctx: Context) -> Result<u32> {
     match ctx.attempt() {
         1 | 2 => Err(std::io::Error::other("busy").into()),

@@ -43,7 +43,7 @@ fn step_with_a_lock_that_does_not_return_is_killed_with_its_worker() {
     let mut first = worker(&cluster, &project, "first");
     let run = began(&cluster, &project, "hog");
     cluster.kill();
-    // No message ends it: its guard knows when its lease can be reassigned.
+    // No message can end it: its guard knows when its lease can be reassigned.
     until("the worker is dead", || first.is_over());
     assert_eq!(first.ended().code, None, "its guard killed it");
     cluster.restart();
@@ -54,7 +54,7 @@ fn step_with_a_lock_that_does_not_return_is_killed_with_its_worker() {
     assert!(status < 300, "{status}");
 }
 
-/// Its guard would kill it if the lease was not renewed while the worker waits for its disk.
+/// Its guard would kill it if the lease were not renewed while the worker waits for its disk.
 #[test]
 fn step_with_a_lock_on_a_full_disk_does_not_block_its_worker() {
     let Some(disk) = TestDisk::mount("4m") else { return };

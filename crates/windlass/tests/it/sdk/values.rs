@@ -1,4 +1,4 @@
-//! Results that are too large to travel with their outcomes, and those that cannot travel at all.
+//! Results that are too large to travel with their outcomes, and results that cannot travel at all.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The controller's doors as others find them: what it starts with, whether it is ready, and how it ends.
+//! The life cycle of a controller: its start, its readiness and its end.
 
 mod overload;
 mod ready;

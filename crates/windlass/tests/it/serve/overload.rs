@@ -1,4 +1,4 @@
-//! A controller under attack while a run goes on: attackers are refused as documented, and the run succeeds.
+//! A controller under attack while a run continues: attackers are refused as documented, and the run succeeds.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,13 +15,13 @@ steps:
   last: { needs: first, run: 'echo done' }
 ";
 
-/// Silent connections: more than many systems give a process.
+/// Silent connections: more than many systems allow a process.
 const SILENT: usize = 1_500;
 
 /// The size of a body that the controller refuses.
 const HUGE: usize = 100 << 20;
 
-/// Much less than what is thrown at it.
+/// Much less than the attackers send.
 const MEMORY_KIB: u64 = 120 << 10;
 
 impl LocalCluster {
@@ -31,14 +31,14 @@ impl LocalCluster {
         stream
     }
 
-    /// What it makes of a head and a piece of a body that comes again and again.
+    /// The answer of a controller to a head and a piece of a body that is repeated.
     fn answers(&self, head: &str, piece: &[u8], times: usize) -> String {
         let mut stream = self.connect();
         let head = format!("{head} HTTP/1.1\r\nhost: {}\r\n", self.address());
         let length = piece.len() * times;
         let head = format!("{head}connection: close\r\ncontent-length: {length}\r\n\r\n");
         stream.write_all(head.as_bytes()).expect("it reads heads");
-        // It may be refused long before its end.
+        // The controller may refuse it long before its end.
         let _ = (0..times).try_for_each(|_| stream.write_all(piece));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -58,7 +58,7 @@ fn run_succeeds_while_its_controller_is_overloaded() {
     }
     let piece = vec![b' '; 1 << 20];
     let huge = cluster.answers("POST /runs", &piece, HUGE >> 20);
-    // Where it is closed with much unread, the answer may be lost on its way; it is never taken.
+    // When a connection is closed with much unread data, the answer may be lost; the request is never accepted.
     assert!(huge.is_empty() || huge.starts_with("HTTP/1.1 413"), "{huge}");
     let refused = cluster.answers("POST /runs/latest/cancel", &piece, 3);
     assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 413"), "{refused}");
@@ -70,7 +70,7 @@ fn run_succeeds_while_its_controller_is_overloaded() {
         cluster.connect().write_all(garbage).expect("it listens");
     }
     for _ in 0..200 {
-        // Gone before they are answered.
+        // The clients close the connections before they are answered.
         let ask = format!("GET /runs HTTP/1.1\r\nhost: {}\r\n\r\n", cluster.address());
         cluster.connect().write_all(ask.as_bytes()).expect("it listens");
     }

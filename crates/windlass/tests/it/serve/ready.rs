@@ -1,4 +1,4 @@
-//! Whether it is ready, and how it ends.
+//! The readiness of a controller, and its end.
 
 use rustix::process::Signal;
 use serde_json::json;

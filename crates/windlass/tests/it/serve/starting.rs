@@ -1,4 +1,4 @@
-//! What a controller starts with, and without what it does not.
+//! The conditions under which a controller starts, and those under which it refuses.
 
 use std::fs;
 

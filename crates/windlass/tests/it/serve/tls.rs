@@ -56,7 +56,7 @@ fn workers_clients_and_guards_accept_trusted_certificates() {
     assert_eq!(project.start_command(by_variable).ended().code, Some(0));
     assert_eq!(project.run(&format!("context {} --ca ca.pem", cluster.url)).code, Some(0));
     assert_eq!(project.run("runs --pipeline here").code, Some(0));
-    // Its guard is what tells: leases last a minute.
+    // The guard reports the death: leases last a minute.
     let began = Instant::now();
     worker.signal(Signal::KILL);
     until("its guard has told its death", || status_over_tls(&cluster, "far") == "ended");
@@ -108,7 +108,7 @@ fn a_certificate_is_renewed_without_a_restart() {
     assert_eq!(client(&cluster, "runs --ca ca.pem").0, Some(0));
     assert_eq!(client(&cluster, "runs --ca new.pem").0, Some(5));
     put("renewed.pem", "tls.pem");
-    // Its key is not there yet: nothing changes but that it is told.
+    // The key of the new certificate is missing: nothing changes, and the controller logs that.
     until("it is told", || {
         assert_eq!(client(&cluster, "runs --ca ca.pem").0, Some(0), "what was shown is shown on");
         cluster.controller.said().contains("do not fit")

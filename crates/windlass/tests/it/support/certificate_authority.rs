@@ -1,4 +1,4 @@
-//! An authority of one's own, made as the documentation says.
+//! A private certificate authority, created as the documentation says.
 
 use std::process::{Command, Stdio};
 
@@ -24,7 +24,7 @@ impl<'a> CertificateAuthority<'a> {
         Self { project, name }
     }
 
-    /// Vouches for a controller of these names: `FILE.pem` and `FILE.key`.
+    /// Signs a certificate for a controller with these names: `FILE.pem` and `FILE.key`.
     pub(crate) fn vouch(&self, file: &str, names: &str) {
         let (project, name) = (self.project, self.name);
         openssl(

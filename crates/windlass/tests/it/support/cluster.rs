@@ -18,7 +18,7 @@ pub(crate) trait TestCluster {
     /// Starts a worker of this name.
     fn start_worker(&self, name: &str, flags: &str) -> RunningProgram;
 
-    /// How long an answer of one controller may take. A controller that stands still is given up then.
+    /// The longest wait for the answer of one controller. A stopped controller is given up then.
     fn answers_within(&self) -> Duration {
         Duration::from_mins(1)
     }

@@ -254,5 +254,5 @@ impl TestCluster for ControllerFleet {
     }
 }
 
-/// How long the answer of a controller may take. One that stands still does not answer.
+/// The longest wait for the answer of a controller. A stopped controller does not answer.
 pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use std::{fs, thread};
 
 use super::waiting::pause;
 
-/// The time between two looks at a connection that is cut.
+/// The interval in which a cut connection is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Carries connections to a socket.
@@ -52,7 +52,7 @@ impl CuttableConnection {
         self.cut.store(true, Ordering::SeqCst);
     }
 
-    /// Lets all bytes pass, those that waited too.
+    /// Lets all bytes pass, delayed ones too.
     pub(crate) fn mend(&self) {
         self.cut.store(false, Ordering::SeqCst);
     }

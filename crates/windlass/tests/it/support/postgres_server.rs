@@ -41,15 +41,15 @@ const SHARED_KEEPER: &str = r#"
     done
 "#;
 
-/// The number of the socket of the server of all.
+/// The number of the socket of the shared server.
 const PORT: u16 = 5432;
 
-/// What a server is told: commits wait for the disk, as they should.
+/// The settings of a server: commits wait for the disk, as they should.
 const SETTINGS: &str = "max_connections = 300\nlisten_addresses = ''\n";
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct PgServer {
-    /// What keeps it: the other end of the keeper's standard input, or the lock.
+    /// The resource that keeps it alive: the other end of the keeper's standard input, or the lock.
     kept: PgServerFiles,
     folder: PathBuf,
     port: u16,
@@ -61,7 +61,7 @@ enum PgServerFiles {
     Shared { _lock: File },
 }
 
-/// The server of this process. It ends with it: nothing is left to the next.
+/// The server of this process, which ends with it.
 pub(crate) fn server() -> &'static PgServer {
     static SERVER: OnceLock<PgServer> = OnceLock::new();
     SERVER.get_or_init(PgServer::start)
@@ -79,7 +79,7 @@ impl PgServer {
         Self::start_on(PORT, "", |_| {})
     }
 
-    /// A server with settings and files of its own; its socket has the number of its port.
+    /// A server with its own settings and files; its socket has the number of its port.
     pub(crate) fn start_on(port: u16, settings: &str, arrange: impl FnOnce(&Path)) -> Self {
         Self::keep(port, |folder| {
             arrange(folder);
@@ -87,7 +87,7 @@ impl PgServer {
         })
     }
 
-    /// A server in a folder of its own, whose files are made so.
+    /// A server in its own folder, whose files this function creates.
     pub(crate) fn keep(port: u16, make: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
         make(&folder);
@@ -127,10 +127,10 @@ impl PgServer {
         Self { kept, folder, port, psql }
     }
 
-    /// Ends at once, as in a crash: what was committed is there when it starts again.
+    /// Ends at once, as in a crash: committed data is present when it starts again.
     pub(crate) fn stop(&self) {
         self.order("stop");
-        // The last thing that it does. It has not been ready for a while then.
+        // The server removes this file last, so it has not been ready for a while.
         until("the server is gone", || !self.folder.join("data/postmaster.pid").exists());
     }
 
@@ -147,12 +147,12 @@ impl PgServer {
         writeln!(keeper.stdin.as_mut().expect("it is piped"), "{order}").expect("it reads");
     }
 
-    /// Keeps a copy of its files, as they are after a crash. It has to be stopped.
+    /// Copies its files, as they are after a crash. The server must be stopped.
     pub(crate) fn back_up(&self) {
         self.copy("data", "backup");
     }
 
-    /// Puts the copy back: whatever was committed since is gone. It has to be stopped.
+    /// Restores the copy: everything committed since is lost. The server must be stopped.
     pub(crate) fn restore(&self) {
         fs::remove_dir_all(self.folder.join("data")).expect("it is there");
         self.copy("backup", "data");
@@ -164,7 +164,7 @@ impl PgServer {
         assert!(copied.expect("there is cp").success(), "{from} is copied");
     }
 
-    /// Everything in a schema, as `pg_dump` writes it.
+    /// The content of a schema, as `pg_dump` writes it.
     pub(crate) fn dump(&self, schema: &str) -> String {
         let mut dump = self.client("pg_dump");
         let dumped = dump.args(["-n", schema]).output().expect("pg_dump is installed");
@@ -172,7 +172,7 @@ impl PgServer {
         String::from_utf8(dumped.stdout).expect("it is text")
     }
 
-    /// Puts a dump in the place of what is in a schema.
+    /// Replaces the content of a schema by a dump.
     pub(crate) fn put_back(&self, schema: &str, dump: &str) {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let drop = format!("SET client_min_messages = warning; DROP SCHEMA {schema} CASCADE;\n");
@@ -183,7 +183,7 @@ impl PgServer {
         assert!(restored.status.success(), "{restored:?}");
     }
 
-    /// What statements print to a role in a database, in a session of their own.
+    /// Returns the output of statements for a role in a database, in a session of their own.
     pub(crate) fn psql_in(&self, role: &str, database: &str, statements: &str) -> String {
         let mut psql = self.client("psql");
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]);
@@ -193,7 +193,7 @@ impl PgServer {
         String::from_utf8(printed.stdout).expect("it is text").trim().to_owned()
     }
 
-    /// A program that connects to it as its owner.
+    /// The command of a program that connects to the server as its owner.
     fn client(&self, name: &str) -> Command {
         let mut client = Command::new(program(name));
         client.args(["-U", "windlass", "-d", "postgres", "-p", &self.port.to_string(), "-h"]);
@@ -214,7 +214,7 @@ impl PgServer {
         self.port
     }
 
-    /// A role that may do nothing but log in, with a schema of its own in which it is, and the name of both.
+    /// Creates a role that may only log in, with a schema of its own. Returns the name of both.
     pub(crate) fn fresh_role(&self) -> String {
         let name = fresh_name();
         self.make_role(&name);
@@ -228,7 +228,7 @@ impl PgServer {
         ));
     }
 
-    /// The address of an empty schema of its own, and its name.
+    /// Returns the address of a new, empty schema, and the name of the schema.
     pub(crate) fn fresh(&self) -> (String, String) {
         let schema = fresh_name();
         self.psql(&format!("CREATE SCHEMA {schema}"));
@@ -237,7 +237,7 @@ impl PgServer {
         (url, schema)
     }
 
-    /// Has a statement done, and returns what it prints.
+    /// Executes a statement, and returns its output.
     pub(crate) fn psql(&self, statement: &str) -> String {
         let mut psql = self.psql.lock().expect("nobody panicked");
         writeln!(psql.stdin.as_mut().expect("it is piped"), "{statement};\n\\echo {DONE}")
@@ -259,7 +259,7 @@ pub(crate) fn fresh_name() -> String {
     format!("t{:016x}", RandomState::new().hash_one(0))
 }
 
-/// Makes a server's files.
+/// Creates the files of a server.
 fn initialise(folder: &Path, settings: &str) {
     let account = PgServerAccount::of_servers();
     account.give(folder);
@@ -273,7 +273,7 @@ fn initialise(folder: &Path, settings: &str) {
     write!(file, "{SETTINGS}{settings}").expect("there is room");
 }
 
-/// Starts a server by its keeper, and waits until it takes connections.
+/// Starts a server through its keeper, and waits until it accepts connections.
 fn start(mut keeper: Command, folder: &Path, port: u16) -> Child {
     let said = File::create(folder.join("said")).expect("a file");
     keeper.stdout(Stdio::null()).stderr(said);
@@ -282,7 +282,7 @@ fn start(mut keeper: Command, folder: &Path, port: u16) -> Child {
     keeper
 }
 
-/// Waits until a server takes connections.
+/// Waits until a server accepts connections.
 fn wait(folder: &Path, port: u16) {
     until("the server takes connections", || is_ready(folder, port));
 }
@@ -293,7 +293,7 @@ fn is_ready(folder: &Path, port: u16) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// What `psql` prints behind each answer.
+/// The text that `psql` prints after each answer.
 const DONE: &str = "-- done";
 
 fn psql(folder: &Path, port: u16) -> Child {

@@ -83,7 +83,7 @@ impl ProjectFolder {
         command
     }
 
-    /// Any program, in the folder and without the variables of the person that runs the tests.
+    /// Any program, in the folder and without the variables of the user that runs the tests.
     pub(crate) fn program(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.current_dir(self.path()).stdin(Stdio::null());

@@ -16,7 +16,7 @@ const KEEPER: &str = r#"
     wait $!
 "#;
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct RedisServer {
     port: u16,
     folder: TempDir,
@@ -25,7 +25,7 @@ pub(crate) struct RedisServer {
 }
 
 impl RedisServer {
-    /// One with these settings beside its own.
+    /// A server with these additional settings.
     pub(crate) fn start(settings: &[&str]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = free.local_addr().expect("it is bound").port();
@@ -45,7 +45,7 @@ impl RedisServer {
         self.port
     }
 
-    /// Starts it, with what it kept if it keeps anything.
+    /// Starts it with its saved data, if it saves any.
     pub(crate) fn begin(&mut self) {
         let mut keeper = Command::new("sh");
         keeper.args(["-c", KEEPER, "keeper"]).arg(self.port.to_string());
@@ -65,7 +65,7 @@ impl RedisServer {
         keeper.wait().expect("it ends");
     }
 
-    /// Has a command done, and returns what is printed.
+    /// Executes a command, and returns its output.
     pub(crate) fn cli(&self, command: &[&str]) -> String {
         let mut cli = Command::new("redis-cli");
         cli.arg("-p").arg(self.port.to_string()).args(command).stderr(Stdio::null());

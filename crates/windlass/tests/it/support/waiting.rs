@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// Longer than anything in a test takes on an overloaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The time between two looks at a condition.
+/// The interval between two checks of a condition.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Waits until a condition holds. `what` names it in the failure.

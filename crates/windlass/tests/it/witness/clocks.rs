@@ -1,4 +1,4 @@
-//! Wall clocks that are set, by a library that is loaded before libc.
+//! Wall clocks that are set by a library, which is loaded before libc.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,15 +33,15 @@ impl ClockLibrary {
         self.folder.path().join("set_clock.so")
     }
 
-    /// A program that is started so sees the wall clock so many hours ahead.
+    /// The wall clock of a program that is started with these variables is ahead by this many hours.
     pub(super) fn set(&self, command: &mut Command, hours: i64) {
         command.env("LD_PRELOAD", self.path()).env("SET_CLOCK", (hours * 3600).to_string());
     }
 }
 
 impl WitnessScene {
-    /// The worker that has the lock is stopped, and the controller restarts twice: before it could know that the lease
-    /// has ended, the wall clock has another time.
+    /// The worker that holds the lock is stopped, and the controller restarts twice. Before it can know that the lease
+    /// has ended, the wall clock shows another time.
     pub(super) fn restart_with_clock(&mut self, hours: i64) {
         let library = ClockLibrary::compile();
         self.stop_worker();

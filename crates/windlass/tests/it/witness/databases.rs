@@ -1,4 +1,4 @@
-//! PostgreSQL servers that lose what was committed, or crash behind a pooler.
+//! PostgreSQL servers that lose committed data, or crash behind a pooler.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ pub(super) struct WitnessDatabase {
     _folder: tempfile::TempDir,
 }
 
-/// How the controller reaches the server, and what can be done to it.
+/// The connection of the controller to the server, and the means of the fault.
 enum DatabaseRoute {
-    /// Its files are put back as they were when the round was prepared.
+    /// Its files are restored as they were when the round was prepared.
     Backup(CuttableConnection),
     /// It has a standby, which is stopped when the round was prepared.
     Standby(CuttableConnection, Box<PgServer>),
@@ -64,7 +64,7 @@ impl WitnessDatabase {
         format!("postgres://windlass@{host}/postgres?options=-csearch_path%3D{schema}")
     }
 
-    /// What is committed from now on will be lost.
+    /// Data that is committed from now on will be lost.
     pub(super) fn prepare(&self) {
         match &self.way {
             DatabaseRoute::Backup(_) => {
@@ -83,7 +83,7 @@ impl WitnessDatabase {
         }
     }
 
-    /// The server has crashed, and what takes its place lacks what was committed since the preparation.
+    /// The server has crashed, and its replacement lacks the data committed since the preparation.
     fn lose_history(&self) {
         self.server.stop();
         match &self.way {
@@ -114,8 +114,8 @@ fn cable(server: &PgServer, folder: &Path) -> CuttableConnection {
 }
 
 impl WitnessScene {
-    /// The controller notices that what it knew is gone, ends, and is started again. The worker that has the lock cannot
-    /// reach it.
+    /// The controller notices that known events are lost, ends, and is started again. The worker that holds the lock
+    /// cannot reach it.
     pub(super) fn lose_database_history(&mut self) {
         self.stop_worker();
         self.site.database().lose_history();

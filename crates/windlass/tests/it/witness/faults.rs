@@ -1,10 +1,10 @@
-//! What goes wrong in a round.
+//! The faults of a round.
 
 use rustix::process::Signal;
 
 use super::scene::WitnessScene;
 
-/// A fault. The order decides which number plays which: the first are in every test run.
+/// A fault. A number chooses one by this order: the first ones are in every test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RoundFault {
     /// The start of a step does not return, by a file lease on its program, while its worker is stopped.
@@ -43,7 +43,7 @@ pub(super) enum RoundFault {
     FlushRedis,
 }
 
-/// What a fault happens to. Two faults of one round have nothing in common.
+/// The component that a fault affects. The two faults of one round affect different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FaultTarget {
     Worker,
@@ -52,7 +52,7 @@ enum FaultTarget {
     Controller,
 }
 
-/// How far clocks are set.
+/// The distance by which clocks are set.
 const HOURS: i64 = 7;
 
 impl RoundFault {
@@ -80,10 +80,10 @@ impl RoundFault {
         Self::FlushRedis,
     ];
 
-    /// Whether another one may come after it in the same round.
+    /// Returns whether another fault can follow in the same round.
     pub(super) fn goes_with(self, other: Self) -> bool {
         let simple = other.needs_no_site() && other != Self::HungStart;
-        // A tether that is killed with its worker and guard leaves what nothing of windlass can kill.
+        // If a tether is killed with its worker and guard, no process of windlass can kill its step.
         let all = [FaultTarget::Worker, FaultTarget::Guard, FaultTarget::Tether];
         let both: Vec<FaultTarget> = self.parts().iter().chain(other.parts()).copied().collect();
         simple
@@ -118,7 +118,7 @@ impl RoundFault {
         }
     }
 
-    /// Whether it can happen to any cluster.
+    /// Returns whether the fault is possible in any cluster.
     const fn needs_no_site(self) -> bool {
         matches!(
             self,
@@ -134,7 +134,7 @@ impl RoundFault {
         )
     }
 
-    /// Whether the lock passes on although it lasts.
+    /// Returns whether the lock passes on while the fault lasts.
     pub(super) const fn passes_on(self) -> bool {
         matches!(
             self,
@@ -150,7 +150,7 @@ impl RoundFault {
         )
     }
 
-    /// Whether the controller forgets what it granted.
+    /// Returns whether the controller forgets its grants.
     pub(super) const fn loses_history(self) -> bool {
         matches!(
             self,
@@ -193,12 +193,12 @@ impl RoundFault {
         }
     }
 
-    /// Ends it, as far as it does not last.
+    /// Ends the fault, if it does not end by itself.
     pub(super) fn heal(self, scene: &mut WitnessScene) {
         match self {
             Self::HungStart => {
                 scene.give_lease_back();
-                // A start that went on now would show.
+                // A start that continued now would be recorded.
                 scene.until_lines(1);
                 scene.signal_worker(Signal::CONT);
             }

@@ -1,18 +1,18 @@
-//! What a number chooses: the faults of a round, the step that holds the lock when they come, and the moment.
+//! The choices of a number: the faults of a round, the step that holds the lock when they begin, and the moment.
 
 use super::faults::RoundFault;
 use super::script::STEPS;
 
-/// What happens in a round.
+/// The plan of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RoundPlan {
-    /// One or two. They come in this order.
+    /// One or two faults, in this order.
     pub(super) faults: Vec<RoundFault>,
-    /// The index of the step that holds the lock when they come.
+    /// The index of the step that holds the lock when they begin.
     pub(super) step: usize,
-    /// How many lines that step has written then.
+    /// The number of lines that this step has written by then.
     pub(super) lines: usize,
-    /// How many more lines there are when the second fault comes.
+    /// The number of further lines before the second fault.
     pub(super) between: usize,
 }
 
@@ -34,12 +34,12 @@ impl RoundPlan {
         Self { step, lines: 1 + choices.below(40), between: choices.below(20), faults }
     }
 
-    /// Whether the faults alone have the lock pass on, without being healed.
+    /// Returns whether the lock passes on because of the faults alone, without healing.
     pub(super) fn passes_on(&self) -> bool {
         self.faults.iter().all(|fault| fault.passes_on())
     }
 
-    /// Whether the controller forgets that the lock was granted.
+    /// Returns whether the controller forgets that it granted the lock.
     pub(super) fn loses_history(&self) -> bool {
         self.faults.iter().any(|fault| fault.loses_history())
     }

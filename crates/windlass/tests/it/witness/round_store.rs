@@ -10,23 +10,23 @@ use super::second_host;
 use crate::support::project_folder::ProjectFolder;
 use crate::support::redis_server::RedisServer;
 
-/// What a fault needs.
+/// The requirements of a fault.
 pub(super) enum RoundStore {
-    /// A store in a folder, and workers that join by HTTP, as in all but these.
+    /// A store in a folder, and workers that join by HTTP: the default.
     Folder,
     StoreDisk(TestDisk),
-    /// The workers' state is on it.
+    /// The state of the workers is on this disk.
     WorkerDisk(TestDisk),
     Database(Box<WitnessDatabase>),
     /// Workers join through it.
     Redis(RedisServer),
 }
 
-/// Room for a small store.
+/// Space for a small store.
 const DISK: &str = "24m";
 
 impl RoundStore {
-    /// What this fault needs; nothing, with a printed reason, where that cannot be had.
+    /// Creates what this fault requires; prints the reason and returns `None` if that is not possible.
     pub(super) fn of(fault: RoundFault) -> Option<Self> {
         let disk = || TestDisk::mount(DISK);
         Some(match fault {
@@ -55,7 +55,7 @@ impl RoundStore {
         })
     }
 
-    /// What its controller is told.
+    /// The flags of its controller.
     pub(super) fn flags(&self) -> String {
         let flags = "--no-exec --lease-ttl 3s --state controller";
         match self {
@@ -68,7 +68,7 @@ impl RoundStore {
         }
     }
 
-    /// Where its workers join a controller at this port.
+    /// The address at which its workers join a controller with this port.
     pub(super) fn join(&self, port: u16) -> String {
         match self {
             Self::Redis(redis) => redis.url(),
@@ -78,7 +78,7 @@ impl RoundStore {
         }
     }
 
-    /// Where a worker keeps its state.
+    /// The state directory of a worker.
     pub(super) fn state(&self, project: &ProjectFolder, worker: &str) -> PathBuf {
         let base = if let Self::WorkerDisk(disk) = self { disk.path() } else { &project.path() };
         base.join("workers").join(worker)

@@ -1,4 +1,4 @@
-//! The rounds: which are played, and what each of them does.
+//! The rounds of the witness suite, and what each does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -31,11 +31,11 @@ fn no_lock_has_too_many_holders_and_each_step_one_outcome_whatever_fails() {
     assert!(failed.is_empty(), "rounds {failed:?} failed; WINDLASS_WITNESS=NUMBER replays one");
 }
 
-/// Whether a round proved what it is for. One that this machine cannot play is good in a short test only.
+/// Returns whether a round proved its promise. A round that this machine cannot play passes in a short test only.
 #[expect(clippy::print_stdout, reason = "a round tells how it is replayed")]
 fn is_good(number: u64) -> bool {
     let began = Instant::now();
-    // If it panics the next rounds can still prove something.
+    // After a panic the next rounds can still prove something.
     let played = catch_unwind(AssertUnwindSafe(|| play(number)));
     let end = match played {
         Ok(true) => "done",
@@ -55,7 +55,7 @@ fn rounds() -> Vec<u64> {
     }
 }
 
-/// Plays a round; false where this machine cannot.
+/// Plays a round; returns false if this machine cannot.
 #[expect(clippy::print_stdout, reason = "a round tells what it does")]
 fn play(number: u64) -> bool {
     let plan = RoundPlan::of(number);

@@ -22,18 +22,18 @@ use crate::support::program::RunningProgram;
 use crate::support::project_folder::ProjectFolder;
 use crate::support::waiting::until;
 
-/// A run that wants no lock.
+/// A run without the lock.
 const FREE: &str = "name: free\nsteps:\n  s: { run: 'true' }\n";
 
 const WORKERS: [&str; 2] = ["one", "two"];
 
 /// The longest that a fault lasts if the lock does not pass on: longer than a lease of 3 s.
 const LASTS: Duration = Duration::from_secs(6);
-/// How long a round looks whether a lock is withheld: much longer than a lease of 3 s.
+/// How long a round checks whether a lock is withheld: much longer than a lease of 3 s.
 const WITHHELD: Duration = Duration::from_secs(8);
-/// The longest that a round waits for lines which may not come.
+/// The longest wait for lines that may not come.
 const LINES_WITHIN: Duration = Duration::from_secs(1);
-/// What is asked of a controller that cannot answer is given up soon.
+/// The short wait for a controller that cannot answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// How many lines are written after the lock has passed on and after all faults are healed, before a round goes on.
 const LINES_AFTER: usize = 10;
@@ -42,18 +42,18 @@ pub(super) struct WitnessScene {
     pub(super) cluster: LocalCluster,
     pub(super) site: RoundStore,
     workers: Vec<(&'static str, RunningProgram)>,
-    /// Processes that only have to run on.
+    /// Processes that only have to stay alive.
     pub(super) others: Vec<RunningProgram>,
     leased: Option<LeasedProgram>,
     run: String,
-    /// The step that had the lock when the fault came, and its worker.
+    /// The step that held the lock when the fault began, and its worker.
     pub(super) holder: (u64, String),
     /// The guard of the holder's worker.
     guard: Option<Pid>,
 }
 
 impl WitnessScene {
-    /// A cluster that works for a run; nothing where it cannot be had.
+    /// A cluster for a run; `None` if this machine cannot provide it.
     pub(super) fn start(plan: &RoundPlan) -> Option<Self> {
         let site = RoundStore::of(plan.faults[0])?;
         let cluster = LocalCluster::start_in(ProjectFolder::with(""), &site.flags());
@@ -89,13 +89,13 @@ impl WitnessScene {
         worker
     }
 
-    /// How a worker is started.
+    /// The command that starts a worker.
     pub(super) fn worker_line(&self, name: &str, state: &Path) -> String {
         let join = self.site.join(self.cluster.port);
         format!("worker --join {join} --name {name} --slots 1 --state {}", state.display())
     }
 
-    /// Keeps what the controller knows now: what it learns from now on will be lost.
+    /// Saves the present state of the controller: later events will be lost.
     fn prepare_loss(&mut self) {
         match &self.site {
             RoundStore::Database(database) => database.prepare(),
@@ -119,7 +119,7 @@ impl WitnessScene {
         StepRecords::new(self.cluster.project.lines("witness"))
     }
 
-    /// Waits until the step has the lock, and is as far as the plan wants it.
+    /// Waits until the step holds the lock and has progressed as planned.
     pub(super) fn until_begun(&mut self, plan: &RoundPlan) {
         if self.leased.is_some() {
             return self.until_it_hangs();
@@ -146,7 +146,7 @@ impl WitnessScene {
         self.holder = (0, found.expect("it was waited for").to_owned());
     }
 
-    /// Waits until there are so many more lines, or for a moment: perhaps nothing writes now.
+    /// Waits until there are this many more lines, or for a moment: perhaps no process writes now.
     pub(super) fn until_lines(&self, more: usize) {
         let (began, count) = (Instant::now(), self.cluster.project.lines("witness").len());
         until("there are more lines", || {
@@ -155,7 +155,7 @@ impl WitnessScene {
         });
     }
 
-    /// Waits until another step has the lock, or the faults have lasted, if it need not pass on.
+    /// Waits until another step holds the lock, or for the duration of the faults if it need not pass on.
     pub(super) fn until_passed_on(&self, must: bool) {
         let began = Instant::now();
         until("the lock has passed on", || {
@@ -163,11 +163,11 @@ impl WitnessScene {
             let passed = holder.is_some_and(|(fence, _)| fence > self.holder.0);
             passed || (!must && began.elapsed() > LASTS)
         });
-        // What of the former holder is still alive shows, before it hears of anything.
+        // Processes of the former holder that are still alive write lines before they learn anything.
         self.until_lines(LINES_AFTER);
     }
 
-    /// A controller that forgot the holder of the lock grants it to no run for a while, and goes on otherwise.
+    /// A controller that forgot the holder grants the lock to no run for a while, and continues otherwise.
     pub(super) fn is_withheld(&self) {
         let contender = self.cluster.submit(&contender(&self.witness()));
         let began = Instant::now();
@@ -183,13 +183,13 @@ impl WitnessScene {
         assert_eq!(self.cluster.ended(&contender)["status"], "cancelled");
     }
 
-    /// The run and what was written, when the run has ended. What the controller forgot is no run.
+    /// Returns the run and the written lines after the end of the run. A run that the controller forgot does not count.
     pub(super) fn end(self) -> (Value, StepRecords) {
         self.until_lines(LINES_AFTER);
         self.cluster.project.file("witness.go", "");
         let mut run = Value::Null;
         until("the run has ended, or is forgotten", || {
-            // Others than these two answers come from a controller that has to win its next term first.
+            // Other answers come from a controller that must win its next term first.
             match self.cluster.try_get(&format!("/runs/{}", self.run)) {
                 Some(answer) if answer.status == 200 => run = answer.json,
                 answer => return answer.is_some_and(|answer| answer.status == 404),
@@ -234,7 +234,7 @@ impl WitnessScene {
         }
     }
 
-    /// The controller goes on with an earlier copy of its store, or of its journal alone.
+    /// The controller continues with an earlier copy of its store, or of its journal alone.
     pub(super) fn restore_store(&mut self, fault: RoundFault) {
         self.stop_worker();
         self.cluster.kill();
@@ -260,7 +260,7 @@ impl WitnessScene {
         });
     }
 
-    /// Fills the disk of the store until the controller cannot commit what it is asked for. It does not answer then.
+    /// Fills the disk of the store until the controller cannot commit requests. It does not answer then.
     pub(super) fn fill_store_disk(&self) {
         self.site.disk().fill();
         let submit = json!({ "text": FREE });
@@ -271,7 +271,7 @@ impl WitnessScene {
         });
     }
 
-    /// The full disk has room again; what ended for want of it is started again.
+    /// Frees space on the full disk, and restarts the processes that ended because of it.
     pub(super) fn make_room(&mut self) {
         self.site.disk().make_room();
         if self.cluster.controller.is_over() {
@@ -285,7 +285,7 @@ impl WitnessScene {
         }
     }
 
-    /// Workers that were forgotten have ended; others join.
+    /// Forgotten workers have ended; others join.
     pub(super) fn start_more_workers(&mut self) {
         for (name, worker) in &mut self.workers {
             until(&format!("{name} ends"), || worker.is_over());

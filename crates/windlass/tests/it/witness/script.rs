@@ -1,4 +1,4 @@
-//! What the steps of a round do, and the pipelines that have them do it.
+//! The scripts of the steps of a round, and their pipelines.
 
 use std::path::Path;
 
@@ -27,8 +27,8 @@ tell end; sync {witness}"#
     )
 }
 
-/// Steps with one lock. From the one with the index `step` on they wait to be let end; the first hangs as it executes a
-/// program, if one is leased.
+/// Steps with one lock. From the step with the index `step` on, they wait for the order to end; if a program is leased,
+/// the first hangs as it executes it.
 pub(super) fn pipeline(witness: &Path, step: usize, leased: Option<&LeasedProgram>) -> String {
     let mut text = "name: witness\nsteps:\n".to_owned();
     for (index, name) in STEPS.iter().enumerate() {
@@ -43,7 +43,7 @@ pub(super) fn pipeline(witness: &Path, step: usize, leased: Option<&LeasedProgra
     text
 }
 
-/// A run of one step that wants the same lock.
+/// A run of one step with the same lock.
 pub(super) fn contender(witness: &Path) -> String {
     let script = lines(&script(witness, true));
     format!("name: contender\nsteps:\n{}{script}", head("contender", 1))

@@ -1,4 +1,4 @@
-//! What looks like a second host: other processes, another boot, another name; the same files.
+//! A simulated second host: other processes, another boot, another name; the same files.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,18 +7,18 @@ use super::scene::WitnessScene;
 use crate::support::program::RunningProgram;
 use crate::support::project_folder::ProjectFolder;
 
-/// Makes the namespaces. The child is the first process of its own, and everything in them ends with it.
+/// Creates the namespaces. The child is the first process of its own namespace, and everything in it ends with it.
 const UNSHARE: [&str; 6] = ["--pid", "--fork", "--mount-proc", "--mount", "--uts", "--kill-child"];
 
-/// The boot that the other host has.
+/// The boot id of the second host.
 const BOOT: &str = "5ec0ad00-0000-4000-8000-00000000b007\n";
 
-/// Hides what shows that both are one host, and becomes the program.
+/// Hides the common host, and executes the program.
 const BECOMES: &str = r#"
 mount --bind "$1" /proc/sys/kernel/random/boot_id && hostname second && shift && exec "$@"
 "#;
 
-/// Whether this process may make namespaces; if not, it prints so.
+/// Returns whether this process may create namespaces; prints a message if not.
 #[expect(clippy::print_stdout, reason = "a round that was skipped says so")]
 pub(super) fn is_permitted() -> bool {
     let made = Command::new("unshare").args(UNSHARE).arg("true").output();
@@ -45,8 +45,8 @@ pub(super) fn copy(from: &Path, to: &Path) {
 }
 
 impl WitnessScene {
-    /// Starts a second worker from a copy of the state of the one that has the lock, which is stopped: it would kill its step
-    /// as soon as it heard of the other.
+    /// Starts a second worker from a copy of the state of the worker that holds the lock. The first is stopped: it
+    /// would kill its step as soon as it learned of the second.
     pub(super) fn start_second_host(&mut self) {
         self.stop_worker();
         let project = &self.cluster.project;

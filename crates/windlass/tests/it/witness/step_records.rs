@@ -20,14 +20,14 @@ impl StepRecords {
         Self { lines }
     }
 
-    /// The fence and worker of the step that wrote last that it begins.
+    /// The fence and worker of the step that wrote the last `begin`.
     pub(super) fn last_holder(&self) -> Option<(u64, String)> {
         let line = self.lines.iter().rfind(|line| line.starts_with("begin "))?;
         let words: Vec<&str> = line.split(' ').collect();
         Some((words.get(2)?.parse().ok()?, (*words.get(3)?).to_owned()))
     }
 
-    /// How many lines a step has written.
+    /// Returns the number of lines of a step.
     pub(super) fn lines_of(&self, step: &str) -> usize {
         self.lines.iter().filter(|line| line.split(' ').nth(1) == Some(step)).count()
     }
@@ -55,7 +55,7 @@ impl StepRecords {
         Ok(())
     }
 
-    /// Proves that each step of a run has one accepted outcome, and that it was done to its end under that fence.
+    /// Proves that each step of a run has one accepted outcome, and that it ended under that fence.
     pub(super) fn check_outcomes(&self, run: &Value) -> Result<(), String> {
         for step in run["steps"].as_array().ok_or("it lists no steps")? {
             let name = step["name"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Workers that die at work.
+//! Workers that die while they work.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A step that holds a lock, and writes where and beside which processes it runs.
+//! A step that holds a lock, and writes its worker and the processes that run beside it.
 
 /// The flags of a leader that runs no steps. Leases last a minute: a step that moves sooner does not move because its lease
 /// has expired.

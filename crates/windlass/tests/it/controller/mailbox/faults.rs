@@ -1,4 +1,4 @@
-//! Letters get lost, come twice, late and in another order: everything ends well all the same.
+//! Messages are lost, duplicated, delayed and reordered, and every run still ends well.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -48,12 +48,12 @@ async fn every_step_succeeds_despite_lost_repeated_and_reordered_messages() {
     }
 }
 
-/// Mailboxes that can lose everything, as a server does that restarts without its data.
+/// Mailboxes that can lose everything, as a server that restarts without its data does.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ForgetfulMailboxes(Arc<Mutex<MemoryMailboxes>>);
 
 impl ForgetfulMailboxes {
-    /// Nothing of what it held is left.
+    /// Removes everything.
     pub(super) fn forget(&self) {
         *self.0.lock().expect("nobody panics") = MemoryMailboxes::new();
     }

@@ -36,7 +36,7 @@ pub(super) fn key() -> MailboxKey {
     MailboxKey::new("run-7", Some("secret"))
 }
 
-/// A leader whose desk is at a place.
+/// A leader that serves these mailboxes.
 pub(super) struct MailboxLeader {
     pub(super) node: TestNode,
     pub(super) logs: Arc<MemoryLogs>,
@@ -68,7 +68,7 @@ impl MailboxLeader {
         Ok(Self { node, logs, final_status, shutdown, server: tokio::spawn(server.run(ends)) })
     }
 
-    /// Waits until a run has ended, and says how.
+    /// Waits until a run has ended, and returns its status.
     pub(super) async fn ended(&self, run: RunId) -> RunStatus {
         loop {
             if let Some(status) = self.node.run_status(run).filter(|it| it.is_terminal()) {
@@ -78,26 +78,26 @@ impl MailboxLeader {
         }
     }
 
-    /// Ends in good order.
+    /// Shuts down gracefully.
     pub(super) async fn end(self) -> Result<(), MailboxServerError> {
         self.shutdown.shut_down();
         self.server.await.expect("it does not panic")
     }
 
-    /// Ends as a crash would.
+    /// Ends as in a crash.
     pub(super) async fn crash(self, journal: &TestJournal) {
         self.server.abort();
         drop(self.server.await);
         self.node.crash(journal).await;
     }
 
-    /// Why its desk ended by itself.
+    /// Returns the reason why its mailbox server ended by itself.
     pub(super) async fn server_ends(self) -> Result<(), MailboxServerError> {
         self.server.await.expect("it does not panic")
     }
 }
 
-/// What workers did.
+/// The attempts of the workers.
 #[derive(Debug, Default)]
 pub(super) struct MailboxWitness(Mutex<BTreeMap<(RunId, Box<str>), u32>>);
 
@@ -107,7 +107,7 @@ impl MailboxWitness {
     }
 }
 
-/// Runs steps that take a while, and print their names. One that is called `long` takes for ever.
+/// Runs steps that take a while and print their names. The step `long` never ends.
 #[derive(Debug)]
 struct MailboxExecutor {
     witness: Arc<MailboxWitness>,
@@ -141,7 +141,7 @@ impl Executor for MailboxExecutor {
     }
 }
 
-/// How a worker of this number registers.
+/// The registration of the worker with this number.
 pub(super) fn register(worker: WorkerId) -> RegisterRequest {
     RegisterRequest {
         worker,
@@ -206,12 +206,12 @@ impl MailboxWorker {
         Self { secret, link, running, _postman: sender, _folder: folder }
     }
 
-    /// How it ended.
+    /// Returns how the worker ended.
     pub(super) async fn ends(self) -> Result<(), WorkerError> {
         self.running.await.expect("it does not panic")
     }
 
-    /// Dies without a message.
+    /// Ends without a message.
     pub(super) fn die(&self) {
         self.running.abort();
     }

@@ -1,4 +1,4 @@
-//! Leaders and workers that leave letters for each other, in virtual time.
+//! Leaders and workers that exchange messages through mailboxes, in virtual time.
 
 mod faults;
 mod mailbox_node;

@@ -1,4 +1,4 @@
-//! What becomes of leaders and workers that only mailboxes join.
+//! The ends of leaders and workers that only mailboxes connect.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A worker proves its id with each question, and fetches only the large results that its leased steps read.
+//! A worker proves its id with each request, and fetches only the large results that its leased steps read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl ScriptedMailboxWorker {
 
 const MADE: &[u8] = b"a large result";
 
-/// Makes the result of a leased step, and returns the log that has it and how the step ended.
+/// Creates the result of a leased step. Returns the log that contains it, and the outcome of the step.
 async fn make(worker: &ScriptedMailboxWorker, grant: &LeaseGrant) -> (LogId, FinishedAttempt) {
     let LeaseRef { run, step, attempt, .. } = grant.lease;
     let value = LogId::new(run, step, attempt, grant.delivery).value();
@@ -113,7 +113,7 @@ async fn worker_fetches_results_that_its_leased_step_reads_and_no_others() {
     drop(leader);
 }
 
-/// All workers have the run's secret, and read what others write.
+/// All workers have the run's secret, and can read the messages of others.
 #[tokio::test(start_paused = true)]
 async fn request_of_a_worker_is_accepted_only_with_its_signature() {
     let mailboxes: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());
@@ -150,7 +150,7 @@ async fn worker_makes_no_exchange_for_another() {
     drop(leader);
 }
 
-/// Every program with the run's secret can send a letter again as it is.
+/// Every program with the run's secret can repeat a message.
 #[tokio::test(start_paused = true)]
 async fn replayed_messages_of_a_dead_worker_do_not_keep_its_leases() {
     let mailboxes: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::new());

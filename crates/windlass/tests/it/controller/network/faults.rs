@@ -1,4 +1,4 @@
-//! Everything goes wrong for a minute, then nothing does: all that was submitted must end well.
+//! Random faults for a minute, then none: everything that was submitted must end well.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ const WORKERS: usize = 4;
 const RUNS: u64 = 3;
 const STEPS: usize = 15;
 
-/// How long the storm lasts.
+/// The duration of the faults.
 const STORM: Duration = Duration::from_mins(1);
 
-/// How long what is left may take in good weather: every lease that was lost has run out twice by then.
+/// The time for the remaining work without faults: every lost lease has expired twice by then.
 const CALM: Duration = Duration::from_mins(5);
 
-/// Fifteen steps, a third of which hold one lock, some behind others.
+/// Fifteen steps: a third of them hold one lock, and some need others.
 fn plan_of(number: u64) -> Arc<Plan> {
     let mut plan = PlanBuilder::new(&format!("storm-{number}"));
     let mut steps: Vec<StepIx> = Vec::new();
@@ -52,7 +52,7 @@ pub(super) async fn ended(handle: &NodeHandle, run: RunId) -> RunStatus {
     handle.views().with(end).expect("it has ended")
 }
 
-/// Faults, one after the other, until the storm is over.
+/// Injects faults, one after the other, until their time is over.
 async fn rage(
     network: &FaultyNetwork,
     journal: &Arc<TestJournal>,
@@ -116,7 +116,7 @@ async fn every_step_ends_once_and_locks_hold_despite_network_faults() {
         started += attempts;
         wanted += steps;
     }
-    // Faults that cost nothing would prove nothing.
+    // Faults without an effect would prove nothing.
     assert!(
         started > wanted + wanted / 20,
         "{started} attempts of {wanted} steps: no storm at all"

@@ -20,10 +20,10 @@ const PIPE: usize = 64 << 10;
 /// The time until a connection to an unreachable host fails.
 const NO_ROUTE: Duration = Duration::from_secs(1);
 
-/// How often a stalled stream looks whether it goes on.
+/// The interval in which a stalled stream checks whether it may continue.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Numbers by chance that are the same for a seed.
+/// Pseudorandom numbers from a seed.
 #[derive(Debug)]
 pub(super) struct NetworkRng(u64);
 
@@ -45,25 +45,25 @@ impl NetworkRng {
     }
 }
 
-/// Which way bytes go.
+/// The direction of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TrafficDirection {
     ToLeader,
     ToWorker,
 }
 
-/// The network of one story.
+/// The network of one test.
 #[derive(Clone, Debug)]
 pub(super) struct FaultyNetwork(Arc<FaultyNetworkState>);
 
 #[derive(Debug)]
 struct FaultyNetworkState {
     chance: Mutex<NetworkRng>,
-    /// Of so many pieces one breaks its connection; none if it is zero.
+    /// One of this many pieces breaks its connection; 0 means none.
     breaks: u64,
-    /// Where no byte comes through.
+    /// The directions in which no bytes pass.
     cut: Mutex<BTreeSet<(usize, TrafficDirection)>>,
-    /// The leader, if one listens.
+    /// The leader, if it listens.
     doors: Mutex<Option<mpsc::Sender<DuplexStream>>>,
 }
 
@@ -77,7 +77,7 @@ impl FaultyNetwork {
         }))
     }
 
-    /// A new leader listens; the former one cannot be reached any more.
+    /// A new leader listens; the former one is unreachable from now on.
     pub(super) fn doors(&self) -> NetworkListener {
         let (sender, receiver) = mpsc::channel(64);
         *hold(&self.0.doors) = Some(sender);
@@ -128,7 +128,7 @@ impl FaultyNetwork {
         Ok(Box::new(worker_end))
     }
 
-    /// Carries bytes between two ends until one of them is closed, or the connection breaks.
+    /// Copies bytes between two ends until one is closed or the connection breaks.
     fn join(&self, worker: usize, near: DuplexStream, far: DuplexStream) {
         let (broken, breaks) = watch::channel(false);
         let broken = Arc::new(broken);
@@ -163,7 +163,7 @@ impl StreamPump {
         while let Ok(count @ 1..) = from.read(&mut piece).await {
             let breaks = self.network.0.breaks;
             let (delay, breaks) = self.network.chance(|chance| {
-                // Most pieces are quick, some are not.
+                // Most pieces are fast, and some are slow.
                 let slow = chance.below(20) == 0;
                 let delay = chance.millis(if slow { 400 } else { 4 });
                 (delay, breaks > 0 && chance.below(breaks) == 0)
@@ -204,7 +204,7 @@ impl ConnectionListener for NetworkListener {
                 ConnectionPeer::Remote(Ipv4Addr::LOCALHOST.into()),
                 stream,
             )),
-            // Another leader listens now; this one gets no more connections.
+            // Another leader listens now, so this one gets no more connections.
             None => std::future::pending().await,
         }
     }

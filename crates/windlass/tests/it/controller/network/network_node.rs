@@ -34,7 +34,7 @@ pub(super) struct NetworkLeader {
 }
 
 impl NetworkLeader {
-    /// Leads the journal, and can be reached by every worker from now on.
+    /// Leads the journal, and is reachable by every worker from now on.
     pub(super) async fn start(journal: &Arc<TestJournal>, network: &FaultyNetwork) -> Self {
         let node = start(journal, "leader").await;
         node.led().await;
@@ -80,14 +80,14 @@ pub(super) fn join(
     })
 }
 
-/// Sees what workers really do.
+/// Records what workers really execute.
 #[derive(Debug, Default)]
 pub(super) struct NetworkWitness(Mutex<NetworkObservations>);
 
 #[derive(Debug, Default)]
 struct NetworkObservations {
     started: BTreeSet<Fence>,
-    /// Attempts of steps that hold the lock, under way.
+    /// Running attempts of steps that hold the lock.
     holders: BTreeSet<Fence>,
     /// How often each step was started.
     times: BTreeMap<(RunId, Box<str>), u32>,
@@ -114,7 +114,7 @@ impl NetworkWitness {
         self.seen().holders.remove(&fence);
     }
 
-    /// How many attempts were started, of how many steps.
+    /// Returns the number of started attempts, and the number of their steps.
     pub(super) fn count(&self) -> (usize, usize) {
         let seen = self.seen();
         (seen.started.len(), seen.times.len())
@@ -148,7 +148,7 @@ impl Executor for NetworkExecutor {
     }
 }
 
-/// Waits until it is told to stop, and has done so.
+/// Waits for a stop order, and ends then.
 async fn stopped(orders: &mut watch::Receiver<AttemptOrders>) {
     let told = orders.wait_for(|orders| orders.stop.is_some()).await;
     let how = told.ok().and_then(|orders| orders.stop).map(|stop| stop.how);

@@ -1,4 +1,4 @@
-//! Many want the same.
+//! Concurrent requests for the same thing.
 
 use std::sync::Arc;
 use std::time::Duration;
