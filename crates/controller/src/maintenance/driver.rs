@@ -111,8 +111,8 @@ impl MaintenanceDriver {
     async fn tick(&mut self, follower: &mut EventFollower) -> Result<(), StoreError> {
         self.learn_recent(follower).await?;
         while follower.is_behind() {
-            let Some(followed) = follower.read().await? else { break };
-            self.learn(&followed);
+            let Some(events) = follower.read().await? else { break };
+            self.learn(&events);
         }
         self.complete_resumed_runs().await?;
         let seen = self.observe();
@@ -133,8 +133,8 @@ impl MaintenanceDriver {
         if !seen.leads {
             return Ok(());
         }
-        while let Some(followed) = follower.read().await? {
-            self.learn(&followed);
+        while let Some(events) = follower.read().await? {
+            self.learn(&events);
         }
         let Some(effects) = self.machine.seal_large() else { return Ok(()) };
         self.start(effects, seen.now);
@@ -224,8 +224,8 @@ impl MaintenanceDriver {
             if follower.is_behind() {
                 return Ok(());
             }
-            let Some(followed) = follower.read().await? else { break };
-            self.learn(&followed);
+            let Some(events) = follower.read().await? else { break };
+            self.learn(&events);
         }
         self.complete_resumed_runs().await
     }

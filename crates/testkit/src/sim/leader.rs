@@ -381,7 +381,7 @@ impl SimWorld<'_> {
                 self.send_down(leader, worker, &DownlinkMessage::NotLeader);
             }
             SimRequestSource::Maintenance(incarnation) => {
-                self.seal_is_answered(leader, incarnation, None)
+                self.seal_is_answered(leader, incarnation, None);
             }
             // Plain requests are refused where they arrive. A request that was taken has no answer if its leader steps
             // down.

@@ -241,14 +241,14 @@ impl<'a> SimWorld<'a> {
             SimEvent::ToClient(client, answer) => self.client_receives(client, answer),
             SimEvent::LeaderWake(leader) => self.leader_wakes(leader),
             SimEvent::LeaderTurn(leader, incarnation) => {
-                self.leader_takes_turn(leader, incarnation)
+                self.leader_takes_turn(leader, incarnation);
             }
             SimEvent::WorkerWake(worker) => self.worker_wakes(worker),
             SimEvent::StoreApply(leader, incarnation, op) => {
-                self.store_applies(leader, incarnation, op)
+                self.store_applies(leader, incarnation, op);
             }
             SimEvent::StoreReply(leader, incarnation, result) => {
-                self.store_replies(leader, incarnation, result)
+                self.store_replies(leader, incarnation, result);
             }
             SimEvent::ProcessEnd(worker, fence, version) => {
                 self.process_ends(worker, fence, version);
@@ -256,14 +256,14 @@ impl<'a> SimWorld<'a> {
             SimEvent::StartReturns(worker, fence) => self.start_returns(worker, fence),
             SimEvent::TetherKill(worker, fence) => self.tether_kills(worker, fence),
             SimEvent::TethersOrphaned(worker, incarnation) => {
-                self.tethers_end_incarnation(worker, incarnation)
+                self.tethers_end_incarnation(worker, incarnation);
             }
             SimEvent::GuardResumes(worker) => self.guard_resumes(worker),
             SimEvent::GuardDeathNoticed(worker, incarnation) => {
                 self.worker_notices_dead_guard(worker, incarnation);
             }
             SimEvent::GuardReport(worker, incarnation, fences) => {
-                self.guard_reports(worker, incarnation, fences)
+                self.guard_reports(worker, incarnation, fences);
             }
             SimEvent::LocalGuard(worker, incarnation, event) => {
                 self.local_guard_event(worker, incarnation, *event);
