@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::archive::Archive;
 use crate::journal::Journal;
 use crate::logs::LogStore;
-use crate::objects::ObjectStore;
+use crate::objects::ObjectInventory;
 
 /// An open journal.
 pub type JournalHandle = Arc<dyn Journal>;
@@ -66,9 +66,9 @@ impl SharedStorage<dyn LogStore> {
     }
 }
 
-impl SharedStorage<dyn ObjectStore> {
+impl SharedStorage<dyn ObjectInventory> {
     /// Shares an object store.
-    pub fn objects(objects: impl ObjectStore + 'static) -> Self {
+    pub fn objects(objects: impl ObjectInventory + 'static) -> Self {
         Self(Arc::new(objects))
     }
 }

@@ -9,11 +9,12 @@ use super::harness::FreshStorage;
 use super::journal_fixtures::block_on;
 use super::report::{CheckDifference, CheckResult, expect_same, expect_same_list, expect_true};
 use crate::objects::{
-    BATCH_BYTES_MAX, BATCH_OBJECTS_MAX, BLOCK, ObjectError, ObjectPart, ObjectStore, StoredObject,
+    BATCH_BYTES_MAX, BATCH_OBJECTS_MAX, BLOCK, ObjectError, ObjectInventory, ObjectPart,
+    StoredObject,
 };
 
-pub(super) type FreshObjectStore<'a> = FreshStorage<'a, dyn ObjectStore>;
-pub(super) type Objects = Arc<dyn ObjectStore>;
+pub(super) type FreshObjectStore<'a> = FreshStorage<'a, dyn ObjectInventory>;
+pub(super) type Objects = Arc<dyn ObjectInventory>;
 
 /// Returns an object of this size; objects of different numbers differ.
 pub(super) fn object(number: u64, size: usize) -> (ObjectId, Vec<u8>) {

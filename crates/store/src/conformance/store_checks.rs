@@ -10,7 +10,7 @@ use super::{log_lists, logs, object_removal, object_uploads, submission_keys};
 use crate::archive::Archive;
 use crate::conformance_checks;
 use crate::logs::LogStore;
-use crate::objects::ObjectStore;
+use crate::objects::ObjectInventory;
 
 /// Every check of archives, in the order in which they run.
 pub const ARCHIVE_CHECKS: &[ConformanceCheck<dyn Archive>] = conformance_checks! {
@@ -64,7 +64,7 @@ pub const LOG_CHECKS: &[ConformanceCheck<dyn LogStore>] = conformance_checks! {
 };
 
 /// Every check of object stores, in the order in which they run.
-pub const OBJECT_CHECKS: &[ConformanceCheck<dyn ObjectStore>] = conformance_checks! {
+pub const OBJECT_CHECKS: &[ConformanceCheck<dyn ObjectInventory>] = conformance_checks! {
     objects::what_was_put_is_read,
     objects::another_handle_reads_them,
     objects::equal_objects_are_one,
@@ -120,7 +120,7 @@ where
 }
 
 /// Runs every check against the backend, and panics with a list of all failures.
-pub fn check_object_store<H: StorageHarness<dyn ObjectStore> + 'static>(
+pub fn check_object_store<H: StorageHarness<dyn ObjectInventory> + 'static>(
     backend: &str,
     fresh: impl Fn() -> H,
 ) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use windlass_core::manifest::{EntryKind, MANIFEST_BYTES_MAX, Manifest};
 use windlass_core::object::ObjectId;
 
-use super::interface::{BATCH_OBJECTS_MAX, BLOCK, ObjectError, ObjectStore, StoredObject};
+use super::interface::{BATCH_OBJECTS_MAX, BLOCK, ObjectError, ObjectInventory, StoredObject};
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct ObjectCheck {
 
 /// Reads every object and compares it with its hash, and looks for the objects that manifests name. Damaged objects are
 /// set aside by the store.
-pub async fn check_objects(store: &dyn ObjectStore) -> Result<ObjectCheck, ObjectError> {
+pub async fn check_objects(store: &dyn ObjectInventory) -> Result<ObjectCheck, ObjectError> {
     let mut run = CheckRun::default();
     let mut after = None;
     loop {
@@ -52,7 +52,7 @@ impl CheckRun {
     /// Reads small objects in batches. A damaged one fails its batch, which is read again without it.
     async fn check_small(
         &mut self,
-        store: &dyn ObjectStore,
+        store: &dyn ObjectInventory,
         mut ids: Vec<ObjectId>,
     ) -> Result<(), ObjectError> {
         while !ids.is_empty() {
@@ -73,7 +73,7 @@ impl CheckRun {
 
     async fn check_large(
         &mut self,
-        store: &dyn ObjectStore,
+        store: &dyn ObjectInventory,
         id: ObjectId,
     ) -> Result<(), ObjectError> {
         let (mut at, mut kept) = (0, Vec::new());

@@ -58,7 +58,7 @@ pub struct RemovedObjects {
     pub bytes: u64,
 }
 
-/// Stores objects. What a call has stored is durable when it returns, and every byte that a call returns was compared with
+/// Transfers objects. What a call has stored is durable when it returns, and every byte that a call returns was compared with
 /// the hash of its object.
 ///
 /// A caller sends an object in three steps: it asks which objects are [missing](Self::missing), sends small ones in
@@ -92,7 +92,11 @@ pub trait ObjectStore: Send + Sync + fmt::Debug {
 
     /// Reads bytes of a range, at most to the end of the block in which it begins; bytes beyond the end are left out.
     fn read(&self, id: ObjectId, range: Range<u64>) -> ObjectFuture<'_, ObjectPart>;
+}
 
+/// Lists and removes the objects of a store, for sweeps and checks. Only a process with the storage at hand does that: a client
+/// over the network has an [`ObjectStore`].
+pub trait ObjectInventory: ObjectStore {
     /// Returns at most `limit` objects after `after`, in the order of their ids.
     fn list(&self, after: Option<ObjectId>, limit: usize) -> ObjectFuture<'_, Vec<StoredObject>>;
 
@@ -158,7 +162,7 @@ pub enum ObjectError {
 }
 
 /// Checks the limits of a batch, and that its bytes are those of its ids. Every backend uses this rule.
-pub(super) fn check_batch(objects: &[(ObjectId, Vec<u8>)]) -> Result<(), ObjectError> {
+pub fn check_batch(objects: &[(ObjectId, Vec<u8>)]) -> Result<(), ObjectError> {
     check_count(objects.len())?;
     let bytes: usize = objects.iter().map(|(_, bytes)| bytes.len()).sum();
     if bytes > BATCH_BYTES_MAX {
@@ -178,7 +182,7 @@ pub(super) fn check_batch(objects: &[(ObjectId, Vec<u8>)]) -> Result<(), ObjectE
 }
 
 /// Checks the number of objects of a call.
-pub(super) fn check_count(count: usize) -> Result<(), ObjectError> {
+pub fn check_count(count: usize) -> Result<(), ObjectError> {
     if count > BATCH_OBJECTS_MAX {
         let limit =
             format!("{count} objects in one call are too many: at most {BATCH_OBJECTS_MAX}");
@@ -195,7 +199,7 @@ pub(super) fn too_large(id: ObjectId, size: u64) -> ObjectError {
 }
 
 /// Returns whether the bytes of an append are new to an upload of this size. Every backend's append uses this rule.
-pub(super) fn is_new(id: ObjectId, size: u64, at: u64, bytes: &[u8]) -> Result<bool, ObjectError> {
+pub fn is_new_piece(id: ObjectId, size: u64, at: u64, bytes: &[u8]) -> Result<bool, ObjectError> {
     let end = at.saturating_add(bytes.len() as u64);
     if bytes.is_empty() || bytes.len() > SEND_MAX || !at.is_multiple_of(BLOCK as u64) {
         let limit = format!(

@@ -9,8 +9,8 @@ use windlass_core::object::ObjectId;
 use windlass_core::time::Time;
 
 use super::interface::{
-    BATCH_BYTES_MAX, BLOCK, ObjectError, ObjectFuture, ObjectPart, ObjectStore, RemovedObjects,
-    StoredObject, check_batch, check_count, is_new, too_large,
+    BATCH_BYTES_MAX, BLOCK, ObjectError, ObjectFuture, ObjectInventory, ObjectPart, ObjectStore,
+    RemovedObjects, StoredObject, check_batch, check_count, is_new_piece, too_large,
 };
 use crate::db::{NowFn, StoreError};
 
@@ -115,7 +115,7 @@ impl MemoryObjectsState {
         now: Time,
     ) -> Result<u64, ObjectError> {
         let size = self.uploaded(id);
-        if !is_new(id, size, at, bytes)? {
+        if !is_new_piece(id, size, at, bytes)? {
             return Ok(size);
         }
         self.reserve(bytes.len())?;
@@ -225,7 +225,9 @@ impl ObjectStore for MemoryObjects {
     fn read(&self, id: ObjectId, range: Range<u64>) -> ObjectFuture<'_, ObjectPart> {
         Box::pin(async move { self.state().read(id, &range) })
     }
+}
 
+impl ObjectInventory for MemoryObjects {
     fn list(&self, after: Option<ObjectId>, limit: usize) -> ObjectFuture<'_, Vec<StoredObject>> {
         Box::pin(async move {
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);

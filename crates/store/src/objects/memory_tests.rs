@@ -3,7 +3,7 @@
 use windlass_core::object::ObjectId;
 use windlass_core::time::Time;
 
-use super::interface::ObjectStore as _;
+use super::interface::{ObjectInventory as _, ObjectStore as _};
 use super::memory::{MemoryObjects, PLACE};
 use crate::conformance::{self, SharedStorage, block_on};
 use crate::db::StoreError;

@@ -16,10 +16,11 @@ pub mod tree;
 
 pub use check::{ObjectCheck, check_objects};
 #[cfg(feature = "objects")]
-pub use folder::FolderObjects;
+pub use folder::{FolderObjects, LazyObjects};
 pub use interface::{
     BATCH_BYTES_MAX, BATCH_OBJECTS_MAX, BLOCK, OBJECT_BYTES_MAX, ObjectError, ObjectFuture,
-    ObjectPart, ObjectStore, RemovedObjects, SEND_MAX, StoredObject,
+    ObjectInventory, ObjectPart, ObjectStore, RemovedObjects, SEND_MAX, StoredObject, check_batch,
+    check_count, is_new_piece,
 };
 pub use memory::MemoryObjects;
 pub use send::{read_manifest, send_bytes};

@@ -3,7 +3,7 @@
 use windlass_core::object::{ObjectId, SweepRule};
 use windlass_core::time::{Span, Time};
 
-use super::interface::{BATCH_OBJECTS_MAX, ObjectError, ObjectStore, RemovedObjects};
+use super::interface::{BATCH_OBJECTS_MAX, ObjectError, ObjectInventory, RemovedObjects};
 
 /// The objects that a sweep keeps, sorted: 32 MB for a million.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl LiveObjects {
 /// `live` is called after the sweep has begun. It returns every object that is named: the manifests of retained runs, of cache
 /// entries and of open leases, and the objects in them.
 pub async fn sweep_objects<I: IntoIterator<Item = ObjectId>>(
-    store: &dyn ObjectStore,
+    store: &dyn ObjectInventory,
     live: impl AsyncFnOnce() -> Result<I, ObjectError>,
     grace: Span,
 ) -> Result<RemovedObjects, ObjectError> {
@@ -38,7 +38,7 @@ pub async fn sweep_objects<I: IntoIterator<Item = ObjectId>>(
 }
 
 async fn unused_objects(
-    store: &dyn ObjectStore,
+    store: &dyn ObjectInventory,
     rule: SweepRule,
     live: &LiveObjects,
 ) -> Result<Vec<ObjectId>, ObjectError> {

@@ -11,7 +11,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `store` | [`ObjectStore`](super::ObjectStore) for a folder |
+//! | `store`, `lazy` | [`ObjectStore`](super::ObjectStore) for a folder; the same, opened at its first use |
 //! | `layout` | paths, the lock, touching and durable publication |
 //! | `frame`, `block_tree` | compressed bytes; the hashes of blocks, and that of their object |
 //! | `pack_file`, `pack_writer`, `pack_index` | packs, and the objects in them |
@@ -23,6 +23,7 @@ mod batches;
 mod block_tree;
 mod frame;
 mod layout;
+mod lazy;
 mod listing;
 mod object_file;
 mod object_threads;
@@ -38,4 +39,5 @@ mod tests;
 mod upload;
 mod uploads;
 
+pub use lazy::LazyObjects;
 pub use store::FolderObjects;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::object::ObjectId;
@@ -15,10 +15,12 @@ use super::reads::OpenObjectFiles;
 use super::uploads::OpenUploads;
 use crate::db::{StoreError, failure};
 use crate::objects::interface::{
-    ObjectError, ObjectFuture, ObjectPart, ObjectStore, RemovedObjects, StoredObject,
+    ObjectError, ObjectFuture, ObjectInventory, ObjectPart, ObjectStore, RemovedObjects,
+    StoredObject,
 };
 
-const FOLDER: &str = "objects";
+/// The folder of the objects below that of their store.
+pub(super) const FOLDER: &str = "objects";
 
 /// Objects in a folder. Several processes can have them open.
 ///
@@ -40,9 +42,13 @@ pub(super) struct ObjectFolder {
 }
 
 impl FolderObjects {
-    /// Opens the objects in a folder, and creates it if needed.
-    pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let folder = folder.as_ref().join(FOLDER);
+    /// Opens the objects of the store in a folder, and creates them if needed: they are in `objects` below it.
+    pub fn open(store: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_at(store.as_ref().join(FOLDER))
+    }
+
+    /// Opens the objects in a folder of their own, and creates it if needed.
+    pub fn open_at(folder: PathBuf) -> Result<Self, StoreError> {
         let place = folder.display().to_string();
         let failed = |error| failure::from_io(&place, &error);
         let folder = Arc::new(ObjectFolder {
@@ -117,7 +123,9 @@ impl ObjectStore for FolderObjects {
     fn read(&self, id: ObjectId, range: Range<u64>) -> ObjectFuture<'_, ObjectPart> {
         self.threads.call(move |folder| folder.read(id, &range))
     }
+}
 
+impl ObjectInventory for FolderObjects {
     fn list(&self, after: Option<ObjectId>, limit: usize) -> ObjectFuture<'_, Vec<StoredObject>> {
         self.threads.call(move |folder| folder.list(after, limit))
     }

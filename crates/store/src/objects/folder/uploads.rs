@@ -9,7 +9,7 @@ use windlass_core::object::ObjectId;
 use super::layout::{ObjectLayout, remove_file};
 use super::store::ObjectFolder;
 use super::upload::{FinishedUpload, Upload, UploadGuard};
-use crate::objects::interface::{ObjectError, is_new};
+use crate::objects::interface::{ObjectError, is_new_piece};
 
 /// Maximum open uploads. Beyond it the one that was opened first is closed; when it continues, its blocks are verified again.
 const OPEN_MAX: usize = 32;
@@ -78,9 +78,9 @@ impl ObjectFolder {
     /// See [`ObjectStore::append`](crate::objects::ObjectStore::append).
     pub(super) fn append(&self, id: ObjectId, at: u64, bytes: &[u8]) -> Result<u64, ObjectError> {
         // An append that is refused must not begin an upload.
-        is_new(id, at, at, bytes)?;
+        is_new_piece(id, at, at, bytes)?;
         let append = |mut upload: UploadGuard<'_>| {
-            if is_new(id, upload.size(), at, bytes)? {
+            if is_new_piece(id, upload.size(), at, bytes)? {
                 upload.append(bytes).map_err(|error| self.failed(&error))?;
             }
             Ok(upload.size())

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use crate::conformance::{StorageHarness, check_object_store};
-use crate::objects::{FolderObjects, ObjectStore};
+use crate::objects::{FolderObjects, ObjectInventory};
 
 /// A folder that is removed with its last handle.
 struct TempStorage(TempDir);
 
-impl StorageHarness<dyn ObjectStore> for TempStorage {
-    fn open(&self) -> Arc<dyn ObjectStore> {
+impl StorageHarness<dyn ObjectInventory> for TempStorage {
+    fn open(&self) -> Arc<dyn ObjectInventory> {
         Arc::new(FolderObjects::open(self.0.path()).expect("a new folder takes objects"))
     }
 }

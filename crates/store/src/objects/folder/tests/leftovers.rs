@@ -6,7 +6,7 @@ use windlass_core::time::Span;
 
 use super::fixtures::{TestObject, files, folder, make_old, object, open, put, put_large, read};
 use crate::conformance::block_on as wait;
-use crate::objects::{BLOCK, ObjectStore, RemovedObjects, sweep_objects};
+use crate::objects::{BLOCK, ObjectInventory, ObjectStore, RemovedObjects, sweep_objects};
 
 const DAY: Span = Span::hours(24);
 

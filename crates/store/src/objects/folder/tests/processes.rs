@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use super::fixtures::{TestObject, folder, object, open, put, put_large, read};
 use crate::conformance::block_on as wait;
-use crate::objects::{BLOCK, ObjectError, ObjectStore as _, check_objects};
+use crate::objects::{BLOCK, ObjectError, ObjectInventory as _, check_objects};
 
 const ROLE: &str = "WINDLASS_OBJECTS_TEST_FOLDER";
 
