@@ -7,7 +7,7 @@ use windlass_core::access::AccessScope;
 use windlass_core::id::{RunId, WorkerId};
 use windlass_core::problem::ProblemJson;
 use windlass_core::session::WorkerRefusal;
-use windlass_net::http::{LEADER_HEADER, PROTOCOL, ProblemDetails};
+use windlass_net::http::{LEADER_HEADER, ObjectProblem, PROTOCOL, ProblemDetails};
 use windlass_store::journal::CurrentLeader;
 
 /// The reason why a request failed.
@@ -21,12 +21,14 @@ pub struct ApiError {
     problems: Vec<ProblemJson>,
     /// The address of the leader, if it is known.
     leader: Option<String>,
+    /// The object that it is about.
+    object: Option<Box<ObjectProblem>>,
 }
 
 impl ApiError {
     /// Creates a refusal; `code` is stable.
     pub const fn new(status: StatusCode, code: &'static str, detail: String) -> Self {
-        Self { status, code, detail, problems: Vec::new(), leader: None }
+        Self { status, code, detail, problems: Vec::new(), leader: None, object: None }
     }
 
     /// A pipeline or its params have these problems.
@@ -36,7 +38,7 @@ impl ApiError {
         problems: Vec<ProblemJson>,
     ) -> Self {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
-        Self { status, code, detail, problems, leader: None }
+        Self { status, code, detail, problems, leader: None, object: None }
     }
 
     /// This controller does not lead.
@@ -59,6 +61,11 @@ impl ApiError {
     pub(super) fn leader_elsewhere(detail: String, place: String) -> Self {
         let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_leader", detail);
         Self { leader: Some(place), ..refused }
+    }
+
+    /// Adds the object that it is about.
+    pub(super) fn about(self, object: ObjectProblem) -> Self {
+        Self { object: Some(Box::new(object)), ..self }
     }
 
     /// There is no such run.
@@ -161,6 +168,7 @@ impl IntoResponse for ApiError {
             detail: self.detail,
             problems: self.problems,
             leader: self.leader.clone(),
+            object: self.object,
         };
         let mut response = (self.status, Json(problem)).into_response();
         let kind = HeaderValue::from_static("application/problem+json");

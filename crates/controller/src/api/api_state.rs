@@ -10,11 +10,13 @@ use windlass_net::shutdown::ShutdownReceiver;
 use windlass_store::archive::Archive;
 use windlass_store::journal::Journal;
 use windlass_store::logs::NotifyingLogStore;
+use windlass_store::objects::ObjectStore;
 
 use super::access::FileTokens;
 use super::allowed_hosts::AllowedHosts;
 use super::api_error::ApiError;
 use super::events::SseLimits;
+use super::objects::ObjectAnswerBudget;
 use super::plain_worker::PlainWorkerProxies;
 use super::planning_limit::PlanningLimit;
 use super::rate_limit::{self, RequestRateLimit};
@@ -55,6 +57,8 @@ pub struct Api {
     pub(super) streams: SseLimits,
     /// The limit of submissions that are planned at a time.
     pub(super) planning: PlanningLimit,
+    /// The memory of objects in answers.
+    pub(super) object_answers: ObjectAnswerBudget,
 }
 
 /// The stores that handlers read.
@@ -68,6 +72,8 @@ pub struct ApiStores {
     pub histories: Arc<RunHistories>,
     /// The journal.
     pub journal: Arc<dyn Journal>,
+    /// The files of steps; `None` if this controller has no place for them.
+    pub objects: Option<Arc<dyn ObjectStore>>,
 }
 
 /// Which controllers can lead the stores.
@@ -118,6 +124,7 @@ impl Api {
             proxies: PlainWorkerProxies::default(),
             streams: SseLimits::default(),
             planning: PlanningLimit::default(),
+            object_answers: ObjectAnswerBudget::default(),
         }
     }
 

@@ -44,15 +44,15 @@ pub(super) fn wait(wait_ms: Option<u64>) -> Duration {
 pub(super) struct BodySizeLimit(pub(super) usize);
 
 impl BodySizeLimit {
-    /// Refuses a body whose announced length is too large, before any of it is read.
-    fn check(request: &Request) -> Result<(), ApiError> {
-        let Some(Self(most)) = request.extensions().get() else { return Ok(()) };
+    /// Refuses a body whose announced length is too large, before any of it is read. Returns the limit.
+    pub(super) fn check(request: &Request) -> Result<usize, ApiError> {
+        let Some(Self(most)) = request.extensions().get() else { return Ok(usize::MAX) };
         let announced = usize::try_from(request.body().size_hint().lower());
-        if announced.is_ok_and(|bytes| bytes <= *most) { Ok(()) } else { Err(too_large()) }
+        if announced.is_ok_and(|bytes| bytes <= *most) { Ok(*most) } else { Err(too_large()) }
     }
 }
 
-fn too_large() -> ApiError {
+pub(super) fn too_large() -> ApiError {
     ApiError::too_large("the body is larger than this path takes")
 }
 

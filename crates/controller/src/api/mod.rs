@@ -13,12 +13,13 @@
 //! | `idempotency_keys` | idempotency keys of steps |
 //! | `sessions` | workers of windlass: join, exchange, ended, logs, values, cancel |
 //! | `plain_worker` | workers of any make |
+//! | `objects` | files of steps: objects by their hash |
 //! | `cluster`, `metrics` | the description of the cluster, health, metrics |
 //! | `tokens`, `admin` | tokens and the audit trail; revoking workers, releasing locks |
 //! | `journal`, `replica` | the journal for read-only replicas; the answers of a replica |
 //! | `leader_only` | only the leader answers; others name it |
 //! | `allowed_hosts`, `access`, `name_rules` | host and origin; authorization; rules for names |
-//! | `extract`, `comma_list`, `body_budget` | path, query and body; lists in a query; the memory of all bodies |
+//! | `extract`, `comma_list`, `byte_range`, `body_budget` | path, query and body; lists in a query; `range`; the memory of all bodies |
 //! | `api_error`, `id_body` | refusals; the answer to a change |
 //! | `routes`, `router` | the table of routes; the router and the state of handlers |
 //! | `openapi` | the description of the API in OpenAPI |
@@ -35,6 +36,7 @@ mod allowed_hosts;
 mod api_error;
 mod api_state;
 mod body_budget;
+mod byte_range;
 mod cluster;
 mod comma_list;
 mod error_sources;
@@ -47,6 +49,7 @@ mod journal;
 mod leader_only;
 mod metrics;
 mod name_rules;
+mod objects;
 mod openapi;
 mod plain_worker;
 mod planning_limit;

@@ -3,7 +3,7 @@
 //! A request with a token counts for the token, any other request for its address. The limit follows authorization: an
 //! unknown token has no bucket, and a flood of unknown tokens does not lock out other clients behind the same proxy.
 //! Requests that authorization refuses count for their address. Requests of joined workers do not count: the answers of
-//! the leader pace them.
+//! the leader pace them, and the memory for bodies and for answers paces their files.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,10 +60,15 @@ pub(super) async fn count(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    if let Some(address) = address(&request)
-        && gate.needs != RouteAccess::WorkerSecret
-    {
-        let who = match request.extensions().get() {
+    let by: Option<&RequestPrincipal> = request.extensions().get();
+    let is_worker = matches!(by, Some(RequestPrincipal(Principal::Worker { .. })));
+    let is_paced = match gate.needs {
+        RouteAccess::WorkerSecret => true,
+        RouteAccess::WorkerOrScope(_) => is_worker,
+        RouteAccess::Nothing | RouteAccess::Scope(_) => false,
+    };
+    if let Some(address) = address(&request).filter(|_| !is_paced) {
+        let who = match by {
             Some(RequestPrincipal(Principal::Token { id, .. })) => RateLimitKey::Token(*id),
             Some(RequestPrincipal(Principal::TokenFile)) => RateLimitKey::TokenFile,
             Some(RequestPrincipal(Principal::Local | Principal::Worker { .. })) | None => {

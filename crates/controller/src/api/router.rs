@@ -25,7 +25,7 @@ const BODY_MAX: usize = 2 << 20;
 pub fn router(api: Arc<Api>) -> Router {
     let mut router = Router::new();
     for ApiRoute { path, needs, answers, handler, .. } in routes() {
-        let gate = RouteGate { api: Arc::clone(&api), needs };
+        let gate = RouteGate { api: Arc::clone(&api), needs, answers };
         let handler = match answers {
             RouteServedBy::Leader => {
                 handler.layer(from_fn_with_state(Arc::clone(&api), replica::answer_as_replica))
@@ -40,7 +40,8 @@ pub fn router(api: Arc<Api>) -> Router {
         router = router.route(path, guarded);
     }
     // Unknown paths need authorization too, so that they do not reveal which paths exist.
-    let gate = RouteGate { api: Arc::clone(&api), needs: RouteAccess::Scope(AccessScope::Read) };
+    let needs = RouteAccess::Scope(AccessScope::Read);
+    let gate = RouteGate { api: Arc::clone(&api), needs, answers: RouteServedBy::Leader };
     let gate = from_fn_with_state(gate, access::check);
     let no_such_path = || async { ApiError::no_such_path() };
     let no_such_method = || async { ApiError::no_such_method() };

@@ -9,19 +9,24 @@ use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_core::access::AccessScope;
+use windlass_link::http::{IDS_BODY_MAX, OBJECTS_BODY_MAX};
+use windlass_store::objects::SEND_MAX;
 
 use super::api_state::Api;
 use super::extract::BodySizeLimit;
 use super::{
-    admin, cluster, events, idempotency_keys, journal, metrics, openapi, plain_worker, runs,
-    sessions, tokens, workers,
+    admin, cluster, events, idempotency_keys, journal, metrics, objects, openapi, plain_worker,
+    runs, sessions, tokens, workers,
 };
 
 /// The most bytes in a body with a pipeline: the largest pipeline file, escaped as JSON.
 const PIPELINE_MAX: usize = 9 << 20;
 
+/// The most bytes in the body of a request that needs none.
+const EMPTY_MAX: usize = 1 << 10;
+
 /// A route.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ApiRoute {
     /// The path, with parameters in braces.
     pub(super) path: &'static str,
@@ -89,12 +94,18 @@ pub enum RouteAccess {
     Nothing,
     /// A token with this scope.
     Scope(AccessScope),
+    /// The secret of a worker that has joined, or a token with this scope.
+    WorkerOrScope(AccessScope),
     /// The secret of the worker in the path.
     WorkerSecret,
 }
 
 /// Returns all routes.
 pub(super) fn routes() -> Vec<ApiRoute> {
+    [routes_of_clients(), routes_of_objects(), routes_of_workers()].concat()
+}
+
+fn routes_of_clients() -> Vec<ApiRoute> {
     vec![
         open("/healthz", cluster::health),
         open("/readyz", cluster::ready),
@@ -128,6 +139,23 @@ pub(super) fn routes() -> Vec<ApiRoute> {
         admin("/tokens", tokens::create),
         admin("/tokens/{id}/revoke", tokens::revoke),
         inspect("/audit", tokens::audit),
+    ]
+}
+
+fn routes_of_objects() -> Vec<ApiRoute> {
+    vec![
+        transfer(MethodFilter::POST, "/objects/missing", objects::missing).with_body(IDS_BODY_MAX),
+        transfer(MethodFilter::POST, "/objects/batch", objects::put).with_body(OBJECTS_BODY_MAX),
+        transfer(MethodFilter::POST, "/objects/fetch", objects::fetch).with_body(IDS_BODY_MAX),
+        object("/objects/{id}", objects::show),
+        transfer(MethodFilter::GET, "/objects/{id}/upload", objects::uploaded),
+        transfer(MethodFilter::POST, "/objects/{id}/upload", objects::append).with_body(SEND_MAX),
+        transfer(MethodFilter::POST, "/objects/{id}/finish", objects::finish).with_body(EMPTY_MAX),
+    ]
+}
+
+fn routes_of_workers() -> Vec<ApiRoute> {
+    vec![
         join("/workers/register", plain_worker::register),
         worker("/workers/{id}/heartbeat", plain_worker::heartbeat),
         worker("/workers/{id}/claim", plain_worker::claim),
@@ -172,6 +200,20 @@ fn join<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> 
 /// A request of a worker that has joined.
 fn worker<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
     route(MethodFilter::POST, path, RouteAccess::WorkerSecret, handler)
+}
+
+/// A transfer of objects, by a worker or by a client that may submit runs.
+fn transfer<H: Handler<T, Arc<Api>>, T: 'static>(
+    method: MethodFilter,
+    path: &'static str,
+    handler: H,
+) -> ApiRoute {
+    route(method, path, RouteAccess::WorkerOrScope(AccessScope::Submit), handler).of_each()
+}
+
+/// A read of one object.
+fn object<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
+    route(MethodFilter::GET, path, RouteAccess::WorkerOrScope(AccessScope::Read), handler).of_each()
 }
 
 fn route<H: Handler<T, Arc<Api>>, T: 'static>(

@@ -20,24 +20,31 @@
 //! parked. A third connection carries output, so that a flood of it delays no lease. An acknowledgement of output
 //! states the number of bytes that the leader accepts next, its *credit*: a slow leader is sent less.
 //!
+//! Files travel on connections of their own, to any controller ([`HttpObjects`]).
+//!
 //! A controller that is not the leader answers 503 and names the leader. A worker follows only to configured hosts or,
 //! with TLS and a CA bundle (`--ca`), to any host that this CA vouches for.
 
 mod bodies;
 mod death_notice;
 mod leader_liveness;
+mod objects;
 mod wire;
 mod worker_link;
 
 pub use bodies::{
     CancelRunBody, CreateTokenBody, CreatedTokenBody, LogEntryBody, LogSearchBody,
     LogSearchLineBody, ParamValue, ReleaseLockBody, ReleasedLockBody, RerunBody, StepSelectionBody,
-    StepSummaryBody, SubmitRunBody, SubmittedRunBody, TOKEN_EXPIRES_MAX_MS,
+    StepSummaryBody, SubmitRunBody, SubmittedRunBody, TOKEN_EXPIRES_MAX_MS, UploadSizeBody,
 };
 pub use death_notice::{report_own_end, send_death_notice};
+pub use objects::{
+    HttpObjects, IDS_BODY_MAX, OBJECTS_BODY_MAX, ObjectFrameError, decode_ids, decode_objects,
+    encode_ids, encode_objects,
+};
 pub use wire::{
     BATCH_HEADER, ClusterDescription, ClusterId, ClusterLeader, ControllerRole, DeathNoticeBody,
     EVENTS_TYPE, EventsPage, JOURNAL_TYPE, JournalPage, KEY_HEADER, LAG_HEADER, LOG_SIZE_HEADER,
-    POSITION_HEADER, STALE_HEADER, ValueFetchRequest,
+    PIECE_HEADER, POSITION_HEADER, STALE_HEADER, ValueFetchRequest,
 };
 pub use worker_link::HttpWorkerLink;

@@ -28,6 +28,9 @@ pub const JOURNAL_TYPE: &str = "application/vnd.windlass.journal";
 /// Header: the position up to which the journal was searched, or the position of a state.
 pub const POSITION_HEADER: &str = "windlass-position";
 
+/// Header: the BLAKE3 hash of a body, in hexadecimal digits. The receiver of a piece of an object compares it.
+pub const PIECE_HEADER: &str = "windlass-piece";
+
 /// Header: the batch that ends at the position of a state.
 pub const BATCH_HEADER: &str = "windlass-batch";
 

@@ -89,6 +89,8 @@ pub struct HttpClient {
     credentials: ClientCredentials,
     idle: Mutex<Vec<IdleConnection>>,
     answer_max: usize,
+    /// Whether a request that fails on a pooled connection is sent once more on a new one.
+    resends: bool,
     /// Tokens of controllers on this machine that were found.
     found: Mutex<Vec<(ControllerAddress, String)>>,
     /// Finds these tokens.
@@ -176,15 +178,29 @@ impl HttpClient {
             credentials,
             idle,
             answer_max: RESPONSE_MAX,
+            resends: true,
             found,
             find_tokens: loopback_tokens,
         }
+    }
+
+    /// Creates another client with the same dialer and credentials, and with connections of its own.
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        let client = Self::new(Arc::clone(&self.dial), self.credentials.clone());
+        Self { find_tokens: self.find_tokens, ..client }
     }
 
     /// Sets the maximum size of a response.
     #[must_use]
     pub fn with_response_limit(self, answer_max: usize) -> Self {
         Self { answer_max, ..self }
+    }
+
+    /// Makes every failed request an error: its sender finds out what is to be sent again.
+    #[must_use]
+    pub fn without_resends(self) -> Self {
+        Self { resends: false, ..self }
     }
 
     /// Returns the credentials.
@@ -219,7 +235,8 @@ impl HttpClient {
     }
 
     /// Sends a request. A request that fails on a pooled connection is sent once more on a new one, because the peer may have
-    /// closed the connection long ago. Every request may be repeated.
+    /// closed the connection long ago. Every request may be repeated, unless [`without_resends`](Self::without_resends)
+    /// says otherwise.
     pub async fn call(
         &self,
         ask: HttpRequest<'_>,
@@ -264,10 +281,11 @@ impl HttpClient {
         ask: &HttpRequest<'_>,
         token: Option<&str>,
     ) -> Result<HttpResponse, String> {
-        if let Some(kept) = self.idle_connection(ask.address)
-            && let Ok(answered) = self.send(kept, ask, token).await
-        {
-            return Ok(answered);
+        if let Some(kept) = self.idle_connection(ask.address) {
+            let answered = self.send(kept, ask, token).await;
+            if answered.is_ok() || !self.resends {
+                return answered;
+            }
         }
         let connection = self.connect(ask.address).await?;
         self.send(connection, ask, token).await
@@ -432,6 +450,7 @@ fn check_status(
         detail: format!("{address} answered {}; is it a windlass controller?", answered.status),
         problems: Vec::new(),
         leader: None,
+        object: None,
     });
     Err(HttpCallError::Refused(Box::new(problem)))
 }

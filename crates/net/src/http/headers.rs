@@ -34,4 +34,27 @@ pub struct ProblemDetails {
     /// The address of the leader, if the controller does not lead and knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
+    /// The object, if the error is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<Box<ObjectProblem>>,
+}
+
+/// What is wrong with an object, or with bytes that were sent as one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ObjectProblem {
+    /// The id of the object.
+    pub id: String,
+    /// The object that the sent bytes are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+    /// The offset of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    /// The size of the object, or of its upload, which continues there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The damage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

@@ -11,5 +11,7 @@ pub use controller_address::{
     ControllerAddress, ControllerAddressError, ControllerAddresses, may_redirect,
 };
 pub use dialer::{ConnectionStream, DialFuture, Dialer, TcpDialer, UnixSocketDialer, dialer};
-pub use headers::{LEADER_HEADER, PROTOCOL, PROTOCOL_HEADER, ProblemDetails, WORKER_HEADER};
+pub use headers::{
+    LEADER_HEADER, ObjectProblem, PROTOCOL, PROTOCOL_HEADER, ProblemDetails, WORKER_HEADER,
+};
 pub use loopback::make_loopback_token;

@@ -29,6 +29,8 @@ use windlass_store::db::StoreError;
 use windlass_store::journal::LeaderCandidate;
 #[cfg(feature = "http")]
 use windlass_store::logs::{LogStore, NotifyingLogStore};
+#[cfg(feature = "http")]
+use windlass_store::objects::ObjectStore;
 use windlass_worker::{
     Executor, GuardLockIdentity, PeerWorkers, WorkerError, WorkerIncarnations, WorkerRuntime,
     WorkerSetup,
@@ -322,6 +324,7 @@ impl EmbeddedNode {
             logs: Arc::clone(logs),
             histories: Arc::clone(&self.histories),
             journal: Arc::clone(&stores.journal),
+            objects: stores.objects.clone().map(|objects| objects as Arc<dyn ObjectStore>),
         };
         Api::new(self.handle.clone(), kept, about, system_now)
     }

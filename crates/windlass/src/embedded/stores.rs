@@ -28,6 +28,9 @@ use windlass_store::logs::FileLogs;
 #[cfg(feature = "postgres")]
 use windlass_store::logs::PostgresLogs;
 use windlass_store::logs::{LogStore, MemoryLogs};
+#[cfg(feature = "sqlite")]
+use windlass_store::objects::{FolderObjects, LazyObjects};
+use windlass_store::objects::{MemoryObjects, ObjectInventory};
 #[cfg(feature = "postgres")]
 use windlass_store::sql_views::PostgresSqlViews;
 use windlass_store::sql_views::SqlViews;
@@ -38,7 +41,10 @@ use windlass_store::sql_views::SqliteSqlViews;
 use super::address::StoreAddress;
 use super::clock::system_now;
 
-/// Journal, archive, logs and SQL views.
+/// The most bytes of files of steps in memory.
+const OBJECTS_IN_MEMORY_MAX: usize = 256 << 20;
+
+/// Journal, archive, logs, objects and SQL views.
 #[derive(Clone, Debug)]
 pub struct Stores {
     /// The events of the engine.
@@ -47,6 +53,8 @@ pub struct Stores {
     pub archive: Arc<dyn Archive>,
     /// The output of steps.
     pub logs: Arc<dyn LogStore>,
+    /// The files of steps. `None` if there is no folder for them: a database has none.
+    pub objects: Option<Arc<dyn ObjectInventory>>,
     /// The SQL views, if the backend has any.
     pub tables: Option<Arc<dyn SqlViews>>,
     /// Warnings about the stores for the operator.
@@ -86,6 +94,7 @@ impl Stores {
             journal: Arc::new(journal),
             archive: Arc::new(PostgresArchive::open(url).await?),
             logs: Arc::new(PostgresLogs::open(url).await?),
+            objects: None,
             tables: Some(tables),
             warnings,
             shared,
@@ -118,7 +127,8 @@ impl Stores {
         keep_out_of_git(folder);
         let tables: Arc<dyn SqlViews> = Arc::new(SqliteSqlViews::open(folder)?);
         let (journal, tables) = (Arc::new(journal), Some(tables));
-        Ok(Self { journal, archive, logs, tables, warnings, shared: None })
+        let objects = Some(objects_of(folder));
+        Ok(Self { journal, archive, logs, objects, tables, warnings, shared: None })
     }
 
     /// Opens the stores in a folder for reading, while another process may write.
@@ -131,14 +141,24 @@ impl Stores {
         let archive = Arc::new(SqliteArchive::read(folder)?);
         let logs = Arc::new(FileLogs::open(folder)?);
         let journal = Arc::new(journal);
-        Ok(Self { journal, archive, logs, tables: None, warnings, shared: None })
+        let objects = Some(objects_of(folder));
+        Ok(Self { journal, archive, logs, objects, tables: None, warnings, shared: None })
+    }
+
+    /// The same stores, with the files of steps in a folder of their own, which is created if it is missing. Several
+    /// controllers can use one folder.
+    #[cfg(feature = "sqlite")]
+    pub fn with_objects(self, folder: &Path) -> Result<Self, StoreError> {
+        let objects = FolderObjects::open_at(folder.to_owned())?;
+        Ok(Self { objects: Some(Arc::new(objects)), ..self })
     }
 
     /// The stores of a read-only replica: its journal is that of its upstream, and the rest is empty.
     #[cfg(feature = "http")]
     pub fn observing(upstream: Arc<UpstreamCluster>, cluster: String) -> Self {
         let journal = ReplicaJournal::new(upstream, cluster.clone());
-        Self { journal: Arc::new(journal), shared: Some(cluster), ..Self::in_memory() }
+        let shared = Some(cluster);
+        Self { journal: Arc::new(journal), objects: None, shared, ..Self::in_memory() }
     }
 
     /// Stores in memory, which end with their process.
@@ -152,11 +172,18 @@ impl Stores {
             journal: Arc::new(MemoryJournal::new(now)),
             archive: Arc::new(MemoryArchive::new()),
             logs: Arc::new(MemoryLogs::new()),
+            objects: Some(Arc::new(MemoryObjects::with_capacity(OBJECTS_IN_MEMORY_MAX, now))),
             tables: None,
             warnings: Vec::new(),
             shared: None,
         }
     }
+}
+
+/// The objects of the store in a folder, which is opened at their first use.
+#[cfg(feature = "sqlite")]
+fn objects_of(folder: &Path) -> Arc<dyn ObjectInventory> {
+    Arc::new(LazyObjects::of_store(folder))
 }
 
 /// Excludes the store from git. A run does not fail if that is not possible.

@@ -21,6 +21,8 @@ const LOOK_EVERY: Duration = Duration::from_mins(1);
 pub(super) struct Authorization {
     pub(super) by: Principal,
     pub(super) key: AuthorizationSource,
+    /// Whether only the leader answers the request.
+    pub(super) of_leader: bool,
 }
 
 /// The credential behind an authorization.
@@ -39,10 +41,15 @@ pub(super) enum AuthorizationSource {
 }
 
 impl Authorization {
+    /// The authorization of a request that only the leader answers.
+    pub(super) const fn new(by: Principal, key: AuthorizationSource) -> Self {
+        Self { by, key, of_leader: true }
+    }
+
     /// The refusal, if the authorization is no longer valid.
     pub(super) fn refusal(&self, api: &Api) -> Option<ApiError> {
         // A request that began in a term ends with it: the client repeats it at the next leader.
-        if let Some(deposed) = api.deposed(true) {
+        if let Some(deposed) = api.deposed(true).filter(|_| self.of_leader) {
             return Some(deposed);
         }
         match self.key {

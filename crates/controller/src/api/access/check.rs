@@ -17,19 +17,20 @@ use super::token_file::digest;
 use super::worker_secret::{has_worker_secret, worker_secret};
 use crate::api::api_error::ApiError;
 use crate::api::api_state::Api;
-use crate::api::routes::RouteAccess;
+use crate::api::routes::{RouteAccess, RouteServedBy};
 
 /// The access rule of a route.
 #[derive(Clone, Debug)]
 pub(in crate::api) struct RouteGate {
     pub(in crate::api) api: Arc<Api>,
     pub(in crate::api) needs: RouteAccess,
+    pub(in crate::api) answers: RouteServedBy,
 }
 
 /// Passes a request with a valid credential and the protocol version of this controller, for as long as the credential is
 /// valid.
 pub(in crate::api) async fn check(
-    State(RouteGate { api, needs }): State<RouteGate>,
+    State(RouteGate { api, needs, answers }): State<RouteGate>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
@@ -39,7 +40,10 @@ pub(in crate::api) async fn check(
     check_protocol(request.headers())?;
     // The watch starts before the check, so that no revocation in between is missed.
     let watch = AuthorizationWatch::begin(&api);
-    let pass = authorize(&api, needs, request.headers())?;
+    let pass = Authorization {
+        of_leader: answers == RouteServedBy::Leader,
+        ..authorize(&api, needs, request.headers())?
+    };
     request.extensions_mut().insert(RequestPrincipal(pass.by.clone()));
     if needs != RouteAccess::WorkerSecret && request.method() == Method::POST {
         return run_change((&api, watch), pass, request, next).await;
@@ -81,7 +85,7 @@ fn authorize(
 ) -> Result<Authorization, ApiError> {
     match needs {
         RouteAccess::Nothing => {
-            Ok(Authorization { by: Principal::Local, key: AuthorizationSource::Owner })
+            Ok(Authorization::new(Principal::Local, AuthorizationSource::Owner))
         }
         RouteAccess::Scope(AccessScope::Worker) if has_worker_secret(headers) => {
             let secret = worker_secret(headers)?;
@@ -91,6 +95,7 @@ fn authorize(
             }
         }
         RouteAccess::Scope(scope) => token_authorization(api, scope, headers),
+        RouteAccess::WorkerOrScope(scope) => worker_or_scope(api, scope, headers),
         RouteAccess::WorkerSecret => {
             let secret = worker_secret(headers)?;
             if let Some(pass) = worker_authorization(api, &secret)? {
@@ -101,6 +106,25 @@ fn authorize(
             Ok(worker_pass(&secret))
         }
     }
+}
+
+/// The authorization of a worker by its secret, else by a token with the scope. A worker that is not enrolled here, because
+/// the controller has not read that yet or requires no token, needs the token of one that joins.
+fn worker_or_scope(
+    api: &Api,
+    scope: AccessScope,
+    headers: &HeaderMap,
+) -> Result<Authorization, ApiError> {
+    if has_worker_secret(headers) {
+        let secret = worker_secret(headers)?;
+        if let Some(pass) = worker_authorization(api, &secret)? {
+            return Ok(pass);
+        }
+        if token_authorization(api, AccessScope::Worker, headers).is_ok() {
+            return Ok(worker_pass(&secret));
+        }
+    }
+    token_authorization(api, scope, headers)
 }
 
 /// The authorization of an enrolled worker; `None` if the worker is not enrolled.
@@ -125,7 +149,7 @@ fn worker_authorization(
 
 fn worker_pass(secret: &WorkerSecret) -> Authorization {
     let id = secret.worker_id();
-    Authorization { by: Principal::Worker { id }, key: AuthorizationSource::Worker(id) }
+    Authorization::new(Principal::Worker { id }, AuthorizationSource::Worker(id))
 }
 
 /// The authorization by a token with the scope, or without a token if the controller requires none.
@@ -135,10 +159,10 @@ fn token_authorization(
     headers: &HeaderMap,
 ) -> Result<Authorization, ApiError> {
     if api.is_owners {
-        return Ok(Authorization { by: Principal::Local, key: AuthorizationSource::Owner });
+        return Ok(Authorization::new(Principal::Local, AuthorizationSource::Owner));
     }
     if !api.requires_token() {
-        return Ok(Authorization { by: Principal::Local, key: AuthorizationSource::Open });
+        return Ok(Authorization::new(Principal::Local, AuthorizationSource::Open));
     }
     let shown = headers.get(header::AUTHORIZATION).ok_or_else(ApiError::no_token)?;
     let shown = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
@@ -147,10 +171,7 @@ fn token_authorization(
     let (_, shown) = shown.ok_or_else(ApiError::wrong_token)?;
     let shown = digest(shown.trim());
     if api.tokens.contains(shown) {
-        return Ok(Authorization {
-            by: Principal::TokenFile,
-            key: AuthorizationSource::File(shown),
-        });
+        return Ok(Authorization::new(Principal::TokenFile, AuthorizationSource::File(shown)));
     }
     let known = api.handle.views().with(|view| view.engine.keys().token_by_digest(shown).cloned());
     let record = known.ok_or_else(ApiError::wrong_token)?;
@@ -163,10 +184,7 @@ fn token_authorization(
         }
         TokenStatus::Valid => {
             let by = Principal::Token { id: record.id, name };
-            Ok(Authorization {
-                by,
-                key: AuthorizationSource::Token(record.id, record.token.expires),
-            })
+            Ok(Authorization::new(by, AuthorizationSource::Token(record.id, record.token.expires)))
         }
     }
 }

@@ -15,7 +15,17 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
         ],
     ),
     (403, &["wrong_scope", "other_worker", "wrong_origin"]),
-    (404, &["not_found", "no_such_run", "no_such_step", "no_such_worker", "no_such_token"]),
+    (
+        404,
+        &[
+            "not_found",
+            "no_such_run",
+            "no_such_step",
+            "no_such_worker",
+            "no_such_token",
+            "no_such_object",
+        ],
+    ),
     (405, &["method_not_allowed"]),
     (408, &["too_slow"]),
     (
@@ -33,6 +43,7 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
             "own_worker",
             "not_this_life",
             "refused",
+            "object_offset",
         ],
     ),
     (410, &["gone"]),
@@ -40,7 +51,17 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
     (414, &["url_too_long"]),
     (416, &["no_such_range"]),
     (421, &["wrong_host"]),
-    (422, &["bad_pipeline", "bad_params", "other_plan"]),
+    (
+        422,
+        &[
+            "bad_pipeline",
+            "bad_params",
+            "other_plan",
+            "object_mismatch",
+            "object_limit",
+            "damaged_piece",
+        ],
+    ),
     (
         429,
         &[
@@ -52,8 +73,10 @@ pub(super) const CODES: &[(u16, &[&str])] = &[
             "too_many_tokens",
         ],
     ),
-    (500, &["store_failed", "failed", "cannot_lead", "no_chance"]),
+    (500, &["store_failed", "failed", "cannot_lead", "no_chance", "object_damaged"]),
+    (501, &["no_objects"]),
     (503, &["not_leader", "too_many_streams", "ending", "stalled", "behind"]),
+    (504, &["objects_slow"]),
 ];
 
 /// Refusals of any request.
@@ -78,6 +101,9 @@ pub(super) const BODY: &[&str] = &["too_slow", "too_large"];
 
 /// Refusals of a request that only the leader answers.
 pub(super) const LEADER: &[&str] = &["not_leader"];
+
+/// Refusals of a request about objects.
+pub(super) const OBJECTS: &[&str] = &["no_objects", "objects_slow", "not_leader", "object_limit"];
 
 /// The status of a code.
 pub(super) fn status(code: &str) -> Option<u16> {

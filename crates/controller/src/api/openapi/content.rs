@@ -73,6 +73,9 @@ pub(super) fn security(needs: RouteAccess) -> Value {
             json!([{ "token": ["worker"] }, { "worker": [] }])
         }
         RouteAccess::Scope(scope) => json!([{ "token": [scope.to_string()] }]),
+        RouteAccess::WorkerOrScope(scope) => {
+            json!([{ "worker": [] }, { "token": [scope.to_string()] }])
+        }
         RouteAccess::WorkerSecret => json!([{ "worker": [] }]),
     }
 }

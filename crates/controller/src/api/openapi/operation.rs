@@ -149,9 +149,9 @@ impl OpenApiOperation {
     pub(super) fn document(mut self, needs: RouteAccess, schemas: &mut OpenApiSchemas) -> Value {
         self.codes.extend(match needs {
             RouteAccess::Nothing => Vec::new(),
-            RouteAccess::Scope(AccessScope::Worker) | RouteAccess::WorkerSecret => {
-                [codes::AUTHORIZED, codes::WORKER].concat()
-            }
+            RouteAccess::Scope(AccessScope::Worker)
+            | RouteAccess::WorkerOrScope(_)
+            | RouteAccess::WorkerSecret => [codes::AUTHORIZED, codes::WORKER].concat(),
             RouteAccess::Scope(_) => codes::AUTHORIZED.to_vec(),
         });
         let mut described = json!({

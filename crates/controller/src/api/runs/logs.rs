@@ -15,9 +15,9 @@ use windlass_store::logs;
 use windlass_store::logs::{LogId, LogStore as _, READ_MAX};
 
 use super::lookup;
-use super::range::LogByteRange;
 use crate::api::api_error::ApiError;
 use crate::api::api_state::Api;
+use crate::api::byte_range::ByteRange;
 use crate::api::extract;
 use crate::api::extract::{PathParams, QueryParams};
 
@@ -81,10 +81,10 @@ pub(in crate::api) async fn log(
 /// bytes.
 async fn ranged(api: &Api, log: LogId, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
     let size = api.stores.logs.read(log, 0..0).await?.size;
-    let range = match LogByteRange::read(headers, size) {
-        LogByteRange::Whole => return Ok(None),
-        LogByteRange::Part(range) => range,
-        LogByteRange::Beyond => {
+    let range = match ByteRange::read(headers, size) {
+        ByteRange::Whole => return Ok(None),
+        ByteRange::Part(range) => range,
+        ByteRange::Beyond => {
             let detail = format!("the log has {size} bytes: the range begins behind its end");
             let refused = ApiError::new(StatusCode::RANGE_NOT_SATISFIABLE, "no_such_range", detail);
             let place = [(header::CONTENT_RANGE, format!("bytes */{size}"))];

@@ -8,7 +8,7 @@
 //! | `steps` | the list of steps; one step |
 //! | `events` | events of a run, as a page or a stream |
 //! | `why` | the reason for the status of a step |
-//! | `logs`, `range`, `search` | logs of steps; byte ranges of a log; lines with a text |
+//! | `logs`, `search` | logs of steps; lines with a text |
 //! | `summaries` | the summaries that steps wrote |
 //! | `pages` | the link from one page of a list to the next |
 //! | `lookup` | finds a run by its id, and its events |
@@ -20,7 +20,6 @@ mod logs;
 pub(super) mod lookup;
 mod pages;
 mod planning;
-mod range;
 mod rerun;
 mod search;
 mod show;

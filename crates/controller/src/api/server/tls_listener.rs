@@ -62,6 +62,7 @@ async fn refuse(mut stream: TcpStream) -> io::Error {
         detail: "this port speaks TLS: the controller's address begins with https://".to_owned(),
         problems: Vec::new(),
         leader: None,
+        object: None,
     };
     let body = serde_json::to_string(&problem).expect("it is plain data");
     let answer = format!(

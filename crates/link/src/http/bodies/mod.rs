@@ -7,16 +7,19 @@
 //! |---|---|
 //! | `runs` | a submission, a rerun, a cancellation, and the answer |
 //! | `logs` | logs, summaries and lines of a run |
+//! | `objects` | the size of an upload |
 //! | `access` | a token, a lock that is released by force |
 
 mod access;
 mod logs;
+mod objects;
 mod runs;
 
 pub use access::{
     CreateTokenBody, CreatedTokenBody, ReleaseLockBody, ReleasedLockBody, TOKEN_EXPIRES_MAX_MS,
 };
 pub use logs::{LogEntryBody, LogSearchBody, LogSearchLineBody, StepSummaryBody};
+pub use objects::UploadSizeBody;
 pub use runs::{
     CancelRunBody, ParamValue, RerunBody, StepSelectionBody, SubmitRunBody, SubmittedRunBody,
 };

@@ -1,6 +1,7 @@
 //! `windlass dev`
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use windlass_controller::StandbyPolicy;
 use windlass_core::requirement::WorkerScope;
@@ -46,6 +47,9 @@ pub(crate) struct DevArgs {
     /// Keep runs in this folder (default: .windlass)
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
+    /// Keep files of steps in this folder (default: `objects` in the folder of runs)
+    #[arg(long, value_name = "FOLDER")]
+    objects: Option<PathBuf>,
     /// Keep a step assigned to a worker that has lost contact for this long
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = lease)]
     lease_ttl: Span,
@@ -84,6 +88,7 @@ pub(crate) fn run(args: &DevArgs, context: &CommandContext) -> Result<u8, CliErr
             hosts: Vec::new(),
             rate: RATE,
             store,
+            objects: args.objects.as_ref().map(|folder| context.folder.join(folder)),
             state: folder,
             name: environment::host_name(),
             stand_by: StandbyPolicy::Refuse,

@@ -59,9 +59,13 @@ pub(crate) struct ServeArgs {
     /// Keep runs in this folder, or in a database that controllers share, `postgres://…` (default: .windlass)
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
+    /// Keep files of steps in this folder, which all controllers of a database must share (default: `objects` in the
+    /// folder of runs; none with a database)
+    #[arg(long, value_name = "FOLDER")]
+    objects: Option<PathBuf>,
     /// Run as a read-only replica of this controller, or of the leader among several separated by commas; needs no
     /// store
-    #[arg(long, value_name = "URL", conflicts_with_all = ["store", "role"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["store", "objects", "role"])]
     observe: Option<ControllerAddresses>,
     /// Read the token for the observed controller from this file
     #[arg(long, value_name = "FILE", requires = "observe")]
@@ -260,6 +264,7 @@ pub(crate) fn run(args: &ServeArgs, context: &CommandContext) -> Result<u8, CliE
         hosts: args.allow_host.clone(),
         rate: args.rate_limit,
         store,
+        objects: args.objects.as_ref().map(|folder| context.folder.join(folder)),
         state,
         name: args.name.clone().unwrap_or_else(environment::host_name),
         stand_by: if observe.is_some() {

@@ -78,7 +78,8 @@ impl DiscoveredLink {
         }
     }
 
-    fn direct(&self) -> Option<Arc<JoinRoute>> {
+    /// The HTTP connection to the leader, while there is one.
+    pub(super) fn direct(&self) -> Option<Arc<JoinRoute>> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).direct.clone()
     }
 

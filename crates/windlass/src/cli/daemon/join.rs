@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_core::id::Incarnation;
-use windlass_link::http::{HttpWorkerLink, report_own_end};
+use windlass_link::http::{HttpObjects, HttpWorkerLink, report_own_end};
 use windlass_link::mailbox::{
     MailboxAddress, MailboxKey, MailboxKeyText, MailboxNoticeConfig, MailboxReceiveLoop,
     MailboxRegistry, MailboxWorkerLink, Mailboxes,
@@ -14,7 +14,10 @@ use windlass_link::{DeathNoticeConfig, LinkError, WorkerLink};
 use windlass_net::credentials::WorkerSecret;
 use windlass_net::http::{ClientCredentials, ControllerAddress, HttpClient, dialer};
 use windlass_net::shutdown::ShutdownSender;
+use windlass_store::objects::ObjectStore;
 
+#[cfg(feature = "postgres")]
+use super::discovered_objects::DiscoveredObjects;
 #[cfg(feature = "postgres")]
 use super::discovery::DiscoveredLink;
 use crate::cli::error::CliError;
@@ -178,6 +181,19 @@ impl JoinRoute {
             Self::Mailbox { link, .. } => Arc::new(link.clone()),
             #[cfg(feature = "postgres")]
             Self::Discovered(found) => Arc::clone(found) as Arc<dyn OutputLink>,
+        }
+    }
+
+    /// The files of steps, at the controllers; `None` if the worker reaches them only through a message broker.
+    #[expect(dead_code, reason = "steps have no workspaces and artifacts yet")]
+    pub(super) fn objects(&self) -> Option<Arc<dyn ObjectStore>> {
+        match self {
+            Self::Http(link) => {
+                Some(Arc::new(HttpObjects::new(link.client(), link.places().to_vec())))
+            }
+            Self::Mailbox { .. } => None,
+            #[cfg(feature = "postgres")]
+            Self::Discovered(found) => Some(Arc::new(DiscoveredObjects::new(Arc::clone(found)))),
         }
     }
 

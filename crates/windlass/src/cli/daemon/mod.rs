@@ -9,6 +9,8 @@
 mod cluster_worker;
 mod dev;
 #[cfg(feature = "postgres")]
+mod discovered_objects;
+#[cfg(feature = "postgres")]
 mod discovery;
 mod event_log;
 mod guard_setup;

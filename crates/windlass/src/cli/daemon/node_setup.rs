@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use tracing::info;
 use windlass_controller::StandbyPolicy;
 use windlass_controller::api::{Api, ControllerIdentity, ControllerMode};
 use windlass_controller::replica::UpstreamCluster;
@@ -24,6 +25,10 @@ use crate::embedded::{
     EmbeddedNode, LeaderOptions, LocalWorkerOptions, LocalWorkerPlace, StoreAddress, Stores,
     cluster_id,
 };
+
+/// A database has no place for files, and controllers of one database may be on different machines.
+const NO_OBJECTS: &str = "files of steps (workspaces, artifacts, caches) are unavailable: name a folder that all \
+                          controllers share with --objects FOLDER";
 
 /// How long a starting replica tries to reach its upstream, and the pause between tries.
 const UPSTREAM_WAIT_MAX: Duration = Duration::from_mins(1);
@@ -67,6 +72,13 @@ impl NodeSetup {
             },
         };
         log_warnings(&stores.warnings);
+        let stores = match &order.objects {
+            Some(folder) => stores.with_objects(folder)?,
+            None => stores,
+        };
+        if stores.objects.is_none() && order.observe.is_none() {
+            info!("{NO_OBJECTS}");
+        }
         let address = Some(advertise.to_owned());
         let leader_options = LeaderOptions {
             address,

@@ -55,6 +55,8 @@ pub(crate) struct ServeOptions {
     pub(crate) rate: u32,
     /// The address of its stores.
     pub(crate) store: StoreAddress,
+    /// The folder of files of steps, if it is not in the folder of its stores.
+    pub(crate) objects: Option<PathBuf>,
     /// The observed cluster, if it is a read-only replica.
     pub(crate) observe: Option<Arc<UpstreamCluster>>,
     /// The folder of its own files.

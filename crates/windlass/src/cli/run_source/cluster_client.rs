@@ -1,6 +1,6 @@
 //! Requests to a controller, and the errors for its refusals.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,10 +9,12 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use windlass_core::report::UtcTime;
 use windlass_core::time::Time;
+use windlass_link::http::HttpObjects;
 use windlass_net::http::{
     ControllerAddress, ControllerAddresses, HttpCallError, HttpClient, HttpRequest, HttpResponse,
     ProblemDetails,
 };
+use windlass_store::objects::ObjectStore;
 
 use super::leader_search::{LeaderSearch, LeaderSearchMiss};
 use crate::cli::error::CliError;
@@ -47,6 +49,12 @@ impl ClusterClient {
     /// The address of the first.
     pub(crate) fn address(&self) -> &ControllerAddress {
         self.given.first()
+    }
+
+    /// The files of steps.
+    #[expect(dead_code, reason = "no command transfers files of steps yet")]
+    pub(crate) fn objects(&self) -> Arc<dyn ObjectStore> {
+        Arc::new(HttpObjects::new(&self.client, self.given.all().to_vec()))
     }
 
     /// Reads JSON.
@@ -189,7 +197,15 @@ mod tests {
         let code = |status, code: &str| {
             let (title, detail, problems) = ("refused".to_owned(), "no".to_owned(), Vec::new());
             let code = code.to_owned();
-            let problem = ProblemDetails { code, title, status, detail, problems, leader: None };
+            let problem = ProblemDetails {
+                code,
+                title,
+                status,
+                detail,
+                problems,
+                leader: None,
+                object: None,
+            };
             refusal_error(&problem).exit_code()
         };
         assert_eq!(code(401, "no_token"), 2);

@@ -9,6 +9,8 @@ mod hostile;
 mod hosts;
 mod limits;
 mod metrics;
+pub(crate) mod object_clients;
+mod objects;
 mod openapi;
 mod plain_workers;
 mod read_only_replica;

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use windlass::core::object::ObjectId;
+use windlass_link::http::{encode_ids, encode_objects};
 
 use crate::python::python;
 use crate::support::http_client::{HttpAnswer, HttpRequest};
@@ -50,12 +52,48 @@ impl RouteRecorder<'_> {
             part => part,
         };
         let path = route.split('/').map(&mut fill).collect::<Vec<_>>().join("/");
-        let headers = vec![("windlass-worker", &*self.secret)];
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let answer = self.controller.ask(HttpRequest { method, path: &path, headers, body }).await;
+        let answer = self.send(method, &path, body).await;
         let route = route.split('?').next().unwrap_or_default();
         self.heard.push(kept(method, route, &answer));
         answer.json
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Vec<u8>) -> HttpAnswer {
+        let headers = vec![("windlass-worker", &*self.secret)];
+        self.controller.ask(HttpRequest { method, path, headers, body }).await
+    }
+
+    /// Objects, whose bodies are bytes.
+    async fn objects(&mut self) {
+        let (id, other) = (ObjectId::of(b"a"), ObjectId::of(b"b"));
+        let own = format!("/objects/{id}");
+        for (method, route, path, body) in [
+            ("POST", "/objects/missing", "/objects/missing".to_owned(), encode_ids(&[id])),
+            ("POST", "/objects/{id}/upload", format!("{own}/upload?at=0"), b"a".to_vec()),
+            ("POST", "/objects/{id}/upload", format!("{own}/upload?at=7"), b"a".to_vec()),
+            ("GET", "/objects/{id}/upload", format!("{own}/upload"), Vec::new()),
+            ("POST", "/objects/{id}/finish", format!("{own}/finish?size=2"), Vec::new()),
+            ("POST", "/objects/{id}/finish", format!("{own}/finish?size=1"), Vec::new()),
+            (
+                "POST",
+                "/objects/batch",
+                "/objects/batch".to_owned(),
+                encode_objects(vec![(id, b"a".to_vec())]),
+            ),
+            (
+                "POST",
+                "/objects/batch",
+                "/objects/batch".to_owned(),
+                encode_objects(vec![(other, b"a".to_vec())]),
+            ),
+            ("POST", "/objects/fetch", "/objects/fetch".to_owned(), encode_ids(&[id])),
+            ("GET", "/objects/{id}", own, Vec::new()),
+            ("GET", "/objects/{id}", format!("/objects/{other}"), Vec::new()),
+        ] {
+            let answer = self.send(method, &path, body).await;
+            self.heard.push(kept(method, route, &answer));
+        }
     }
 
     /// Visits a run while it is active, after it has ended and after a rerun.
@@ -184,6 +222,7 @@ async fn responses_match_the_openapi_document() {
     let mut listener =
         RouteRecorder { controller: &controller, secret: "00".repeat(32), heard: Vec::new() };
     listener.story().await;
+    listener.objects().await;
     listener.refusals().await;
     let heard = listener.heard;
     assert_eq!(unasked(&document, &heard), Vec::<String>::new(), "ask these too");

@@ -114,7 +114,9 @@ async fn every_route_admits_exactly_the_documented_scopes() {
             let token = asker.token.as_deref();
             let (secret, expected) = match route.needs {
                 RouteAccess::Nothing => (None, None),
-                RouteAccess::Scope(scope) => (None, asker.verdict(scope)),
+                RouteAccess::Scope(scope) | RouteAccess::WorkerOrScope(scope) => {
+                    (None, asker.verdict(scope))
+                }
                 // A secret that was never enrolled adds nothing to the token beside it.
                 RouteAccess::WorkerSecret => (Some(&*stranger), asker.verdict(AccessScope::Worker)),
             };
@@ -158,7 +160,9 @@ async fn secret_of_a_worker_opens_its_routes_and_no_others() {
         let revoked = code(ask(&controller, &route, by(Some(gone_secret)), &gone.id).await);
         match route.needs {
             RouteAccess::Nothing => assert_eq!((shown, revoked), (None, None), "{at:?}"),
-            RouteAccess::WorkerSecret | RouteAccess::Scope(AccessScope::Worker) => {
+            RouteAccess::WorkerSecret
+            | RouteAccess::WorkerOrScope(_)
+            | RouteAccess::Scope(AccessScope::Worker) => {
                 assert_eq!(shown, None, "{at:?}");
                 assert_eq!(revoked.as_deref(), Some("401 revoked_worker"), "{at:?}");
             }

@@ -12,6 +12,7 @@ mod load;
 mod loopback;
 mod messages;
 mod metrics;
+mod objects;
 pub(crate) mod parity;
 #[cfg(target_os = "linux")]
 mod process_memory;

@@ -11,6 +11,7 @@
 //! | `local_cluster` | one controller process, and the workers that join it over HTTP or by mailbox |
 //! | `controller_fleet` | several controllers on one PostgreSQL |
 //! | `instance_processes` | several processes that share one run |
+//! | `faulty_proxy` | a proxy that cuts connections, changes bytes and answers for its server |
 //! | `in_process_controller` | a controller with its API in the process of the test |
 //! | `postgres_server`, `redis_server` | servers of the test's own, which end with it |
 //! | `certificate_authority`, `cuttable_connection` | certificates; a connection that a test can cut |
@@ -23,6 +24,8 @@ pub(crate) mod cluster;
 pub(crate) mod controller_fleet;
 #[cfg(all(feature = "postgres", target_os = "linux"))]
 pub(crate) mod cuttable_connection;
+#[cfg(all(feature = "http", feature = "sqlite"))]
+pub(crate) mod faulty_proxy;
 pub(crate) mod http_client;
 #[cfg(all(feature = "http", feature = "sqlite"))]
 pub(crate) mod in_process_controller;

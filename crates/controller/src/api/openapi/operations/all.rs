@@ -1,6 +1,6 @@
 //! All operations.
 
-use super::{access, cluster, plain_worker, runs, sessions};
+use super::{access, cluster, objects, plain_worker, runs, sessions};
 use crate::api::openapi::operation::OpenApiOperation;
 
 /// The operations of all routes.
@@ -9,6 +9,7 @@ pub(in crate::api::openapi) fn operations() -> Vec<OpenApiOperation> {
         access::operations(),
         cluster::operations(),
         runs::operations(),
+        objects::operations(),
         plain_worker::operations(),
         sessions::operations(),
     ];

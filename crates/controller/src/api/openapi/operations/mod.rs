@@ -3,6 +3,7 @@
 mod access;
 mod all;
 mod cluster;
+mod objects;
 mod plain_worker;
 mod runs;
 mod sessions;

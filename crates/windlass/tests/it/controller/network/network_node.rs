@@ -43,6 +43,7 @@ impl NetworkLeader {
             logs: Arc::new(NotifyingLogStore::new(Arc::new(MemoryLogs::new()))),
             histories: Arc::new(RunHistories::default()),
             journal: Arc::clone(journal) as Arc<dyn Journal>,
+            objects: None,
         };
         let advertise = "http://leader:7700".to_owned();
         let about = ControllerIdentity { cluster: "storm".to_owned(), advertise };

@@ -1,4 +1,4 @@
-//! The header `range` of a request for a log (RFC 9110).
+//! The header `range` of a request for bytes of a log or of an object (RFC 9110).
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, header};
 
 /// The bytes that a `range` selects.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum LogByteRange {
+pub(super) enum ByteRange {
     /// All: the header is absent, or it is ignored because it has several ranges, another unit or a syntax error.
     Whole,
     /// These bytes.
@@ -15,8 +15,8 @@ pub(super) enum LogByteRange {
     Beyond,
 }
 
-impl LogByteRange {
-    /// Reads the range of a log of this size.
+impl ByteRange {
+    /// Reads the range of bytes of this size.
     pub(super) fn read(headers: &HeaderMap, size: u64) -> Self {
         let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
         range.and_then(|range| Self::parse(range, size)).unwrap_or(Self::Whole)
@@ -49,21 +49,21 @@ mod tests {
 
     #[test]
     fn range_is_read_as_rfc_9110_defines_it() {
-        let read = |range: &str| LogByteRange::parse(range, 100).unwrap_or(LogByteRange::Whole);
-        assert_eq!(read("bytes=0-9"), LogByteRange::Part(0..10));
-        assert_eq!(read("bytes=90-"), LogByteRange::Part(90..100));
-        assert_eq!(read("bytes=90-500"), LogByteRange::Part(90..100));
-        assert_eq!(read("bytes=-5"), LogByteRange::Part(95..100));
-        assert_eq!(read("bytes=-500"), LogByteRange::Part(0..100));
-        assert_eq!(read("bytes=99-99"), LogByteRange::Part(99..100));
+        let read = |range: &str| ByteRange::parse(range, 100).unwrap_or(ByteRange::Whole);
+        assert_eq!(read("bytes=0-9"), ByteRange::Part(0..10));
+        assert_eq!(read("bytes=90-"), ByteRange::Part(90..100));
+        assert_eq!(read("bytes=90-500"), ByteRange::Part(90..100));
+        assert_eq!(read("bytes=-5"), ByteRange::Part(95..100));
+        assert_eq!(read("bytes=-500"), ByteRange::Part(0..100));
+        assert_eq!(read("bytes=99-99"), ByteRange::Part(99..100));
         for beyond in ["bytes=100-", "bytes=100-101", "bytes=-0", "bytes=99999999999999999999-"] {
-            assert_eq!(read(beyond), LogByteRange::Beyond, "{beyond}");
+            assert_eq!(read(beyond), ByteRange::Beyond, "{beyond}");
         }
         let nonsense =
             ["bytes=-", "bytes=5-4", "bytes=0-1,5-6", "lines=0-1", "bytes=a-b", "bytes 0-1"];
         for nonsense in nonsense {
-            assert_eq!(read(nonsense), LogByteRange::Whole, "{nonsense}");
+            assert_eq!(read(nonsense), ByteRange::Whole, "{nonsense}");
         }
-        assert_eq!(LogByteRange::parse("bytes=0-", 0), Some(LogByteRange::Beyond), "there is none");
+        assert_eq!(ByteRange::parse("bytes=0-", 0), Some(ByteRange::Beyond), "there is none");
     }
 }
