@@ -57,14 +57,14 @@ impl EventLogger {
         let from = self.begin();
         let mut follower = self.views.follow(&self.journal, from);
         loop {
-            let followed = tokio::select! {
+            let events = tokio::select! {
                 () = shutdown.wait() => return,
-                followed = follower.next_retrying() => followed,
+                events = follower.next_retrying() => events,
             };
-            for recorded in followed.iter() {
+            for recorded in events.iter() {
                 self.tell(recorded.at, &recorded.event);
             }
-            if followed.pruned().is_some() {
+            if events.pruned().is_some() {
                 follower.skip_to(self.begin());
             }
         }
