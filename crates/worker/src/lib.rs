@@ -21,6 +21,8 @@ pub mod step_outputs;
 pub mod values;
 mod worker_runtime;
 mod worker_setup;
+#[cfg(unix)]
+pub mod workspaces;
 
 pub use executor::{
     AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, ExecutorReadyFuture,

@@ -7,6 +7,8 @@
 //! | [`path_patterns`] | paths selected by patterns such as `src/**/*.rs` and `!**/*.map` |
 
 pub mod git_address;
+#[cfg(test)]
+mod git_address_tests;
 pub mod path_patterns;
 pub mod workspace_source;
 
