@@ -81,7 +81,11 @@ impl FolderHandle {
 
 /// Joins the path of a folder, which is empty for the root, and a name.
 pub(super) fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        return name.to_owned();
+    }
+    // Without the machinery of `format!`, which is a tenth of a walk.
+    [folder, "/", name].concat()
 }
 
 /// Returns the stamp of an open file; `None` if it is not a plain file.
