@@ -35,6 +35,11 @@ pub fn find_tree(folder: &Path, selection: TreeSelection<'_>) -> Result<FoundTre
 }
 
 impl FoundTree {
+    /// Returns the paths of all entries.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.path.as_str())
+    }
+
     /// Returns the path and the present size of each file.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
         self.files.iter().map(|(at, stamp)| (self.entries[*at].path.as_str(), stamp.size))

@@ -52,7 +52,8 @@ pub async fn send_tree(
     let (objects, bytes) = (missing.len(), missing.iter().map(|file| file.size).sum());
     let (small, large): (Vec<FileToSend>, Vec<FileToSend>) =
         missing.into_iter().partition(|file| file.size <= BLOCK as u64);
-    send_small(store, &root, small).await?;
+    let sent = send_small(store, &root, small).await;
+    sent.map_err(|error| with_path(error, manifest))?;
     for file in large {
         send_large(store, &root, file).await?;
     }
@@ -214,6 +215,14 @@ fn send_blocks(
 fn spawn_reader(read: impl FnOnce() + Send + 'static) -> Result<(), TreeError> {
     let thread = thread::Builder::new().name("tree-reader".to_owned()).spawn(read);
     thread.map(drop).map_err(|error| TreeError::system("start a thread to read", "files", error))
+}
+
+/// Names the file whose bytes are not those of its object any more.
+fn with_path(error: TreeError, manifest: &Manifest) -> TreeError {
+    let TreeError::Object(ObjectError::Mismatch { id, .. }) = &error else { return error };
+    let is_file = |kind: &EntryKind| matches!(kind, EntryKind::File { object, .. } if object == id);
+    let file = manifest.entries().iter().find(|entry| is_file(&entry.kind));
+    file.map_or(error, |entry| changed(entry.path.as_str()))
 }
 
 fn changed(path: &str) -> TreeError {
