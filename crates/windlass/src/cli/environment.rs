@@ -1,8 +1,8 @@
 //! All environment variables that the command line reads.
 //!
 //! `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE`, `TERM`, `CI`, `GITHUB_ACTIONS`, `COLUMNS` and the locale determine how
-//! text looks. `XDG_CONFIG_HOME` and `HOME` locate a user's files. `OTEL_…` and `TRACEPARENT` configure tracing.
-//! `WINDLASS_…` are settings, which `settings` reads, or `ci_instances` for a run shared by several processes;
+//! text looks. `XDG_CONFIG_HOME`, `XDG_CACHE_HOME` and `HOME` locate a user's files. `OTEL_…` and `TRACEPARENT`
+//! configure tracing. `WINDLASS_…` are settings, which `settings` reads, or `ci_instances` for a run shared by several processes;
 //! `GITHUB_RUN_ID`, `GITHUB_RUN_ATTEMPT` and `CI_PIPELINE_ID` name such a run.
 
 use std::path::PathBuf;
@@ -45,6 +45,12 @@ pub(super) fn context_file() -> Option<PathBuf> {
 pub(super) fn config_folder() -> Option<PathBuf> {
     let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))?;
     Some(config.join("windlass"))
+}
+
+/// The user's cache folder: in `XDG_CACHE_HOME`, or in `.cache` of `HOME`.
+pub(super) fn cache_folder() -> Option<PathBuf> {
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")))?;
+    Some(cache.join("windlass"))
 }
 
 /// `HOME`.

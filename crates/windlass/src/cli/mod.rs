@@ -10,6 +10,7 @@
 //! | `run_source` | finding runs, in a store or on a controller |
 //! | `local_run`, `run_watch`, `daemon`, `ci_instances` | local runs, a run on the screen, cluster processes, shared runs |
 //! | `embedded_worker` | the worker inside a leader's process |
+//! | `snapshot` | the files of a project, sent to an object store |
 //! | `step_summaries` | the summaries that steps write |
 //! | `render`, `output` | pure rendering, and the only code that prints |
 //! | `error`, `exit` | errors as messages, and exit codes |
@@ -42,6 +43,11 @@ mod render;
 mod run_source;
 mod run_watch;
 mod settings;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "`windlass submit` will send snapshots")
+)]
+mod snapshot;
 mod step_summaries;
 
 pub(crate) use extensions::ProgramExtensions;

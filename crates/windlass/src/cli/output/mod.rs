@@ -7,7 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `terminal_caps`, `color`, `glyphs` | terminal capabilities; colors and glyphs with a meaning |
-//! | `span_text`, `text_width`, `table` | durations, columns, tables |
+//! | `span_text`, `size_text`, `text_width`, `table` | durations, sizes, columns, tables |
 //! | `line_splitter`, `output_buffer`, `step_output`, `open_group` | output of steps: sanitized, split into lines, buffered or shown |
 //! | `screen`, `pinned_block`, `step_line` | a running run |
 //! | `live_region`, `terminal`, `tty`, `key_input` | terminal input and output |
@@ -38,6 +38,7 @@ mod process_log;
 mod process_log_layer;
 mod program_name;
 mod screen;
+mod size_text;
 mod span_text;
 mod step_line;
 mod step_output;
@@ -66,6 +67,7 @@ pub(super) use process_log::{LogFields, LogFormat, LogLevel, LogRecord, log_bann
 pub(super) use process_log_layer::ProcessLogLayer;
 pub(super) use program_name::{set_program_name, with_program_name};
 pub(crate) use screen::{Screen, ScreenOptions};
+pub(crate) use size_text::size_text;
 pub(crate) use span_text::span_text;
 pub(crate) use step_output::OutputMode;
 pub(crate) use table::{ColumnAlign, TextTable};
