@@ -6,10 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, fs};
 
 use windlass_core::object::ObjectId;
-use windlass_core::time::Time;
-use windlass_store::objects::{
-    MemoryObjects, ObjectFuture, ObjectPart, ObjectStore, RemovedObjects, StoredObject,
-};
+use windlass_store::objects::{MemoryObjects, ObjectFuture, ObjectPart, ObjectStore};
 
 use super::fixtures::{SnapshotProject, store, taken};
 use crate::cli::snapshot::SnapshotMode;
@@ -59,22 +56,6 @@ impl ObjectStore for WritingStore {
 
     fn read(&self, id: ObjectId, range: Range<u64>) -> ObjectFuture<'_, ObjectPart> {
         self.store.read(id, range)
-    }
-
-    fn list(&self, after: Option<ObjectId>, limit: usize) -> ObjectFuture<'_, Vec<StoredObject>> {
-        self.store.list(after, limit)
-    }
-
-    fn remove(
-        &self,
-        ids: Vec<ObjectId>,
-        untouched_since: Time,
-    ) -> ObjectFuture<'_, RemovedObjects> {
-        self.store.remove(ids, untouched_since)
-    }
-
-    fn clock(&self) -> ObjectFuture<'_, Time> {
-        self.store.clock()
     }
 }
 
