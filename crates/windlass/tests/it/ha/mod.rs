@@ -6,6 +6,7 @@ mod flapping;
 mod former_workers;
 mod leading;
 mod lease_expiry;
+mod objects;
 mod read_only_replica;
 mod restored;
 mod shutdown;

@@ -80,7 +80,7 @@ async fn carry(
     received: Arc<AtomicU64>,
 ) {
     if fault == Some(ConnectionFault::Unavailable) {
-        let mut head = [0; 1 << 16];
+        let mut head = [0; 1 << 12];
         drop(client.read(&mut head).await);
         let answer =
             "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
