@@ -26,6 +26,26 @@ fn make_missing(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes everything below a folder durable. One call for the file system takes less time than one for each of many files.
+#[cfg(target_os = "linux")]
+pub fn sync_tree(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(fs::File::open(folder)?)?)
+}
+
+/// Other systems sync each file.
+#[cfg(not(target_os = "linux"))]
+pub fn sync_tree(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        } else {
+            fs::OpenOptions::new().write(true).open(entry.path())?.sync_all()?;
+        }
+    }
+    sync(folder)
+}
+
 /// Makes creations, renames and removals in a folder durable.
 #[cfg(unix)]
 pub fn sync(folder: &Path) -> io::Result<()> {

@@ -11,6 +11,7 @@ mod chunk_codec;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod event_chunks;
 mod find_run;
+mod history_cut;
 mod interface;
 mod memory;
 #[cfg(feature = "postgres")]

@@ -17,4 +17,11 @@ pub trait JournalImport: Journal {
     /// Completes the import: marks events up to `pruned` as pruned, makes the next term greater than `term`, and makes
     /// the generation at least `generation`.
     fn finish_import(&self, pruned: Position, term: Term, generation: u16) -> StoreFuture<'_, ()>;
+
+    /// Records that the batches come from a backup, so events that were acknowledged after them are lost. The next leader finds
+    /// [`StoreHistory::Lost`](windlass_core::engine::StoreHistory) and needs no permission. A journal whose leaders distrust
+    /// every import by themselves has nothing to record.
+    fn mark_restored(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
 }

@@ -8,6 +8,9 @@ pub(super) const SUCCESS: u8 = 0;
 /// A step or the run failed.
 pub(super) const STEP_FAILED: u8 = 1;
 
+/// A store or a backup is damaged.
+pub(super) const DAMAGED: u8 = 1;
+
 /// The output could not be written.
 pub(super) const OUTPUT: u8 = 1;
 

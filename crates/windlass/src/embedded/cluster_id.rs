@@ -25,8 +25,20 @@ pub fn cluster_id(folder: &Path) -> io::Result<String> {
     let mut chance = [0_u8; 8];
     getrandom(&mut chance, GetRandomFlags::empty())?;
     let id = format!("{:016x}", u64::from_le_bytes(chance));
+    set_cluster_id(folder, &id)?;
+    Ok(id)
+}
+
+/// The id of the cluster whose stores are in a folder; `None` if they belong to none.
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub(super) fn known_cluster_id(folder: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(folder.join(FILE)).ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+/// Makes the stores in a folder those of this cluster.
+pub(super) fn set_cluster_id(folder: &Path, id: &str) -> io::Result<()> {
     let draft = folder.join(format!("{FILE}.new"));
     private_files::write(&draft, format!("{id}\n"))?;
-    std::fs::rename(draft, file)?;
-    Ok(id)
+    std::fs::rename(draft, folder.join(FILE))
 }

@@ -10,6 +10,8 @@
 //! machine sleeps or a process is stopped.
 
 mod address;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod backup;
 mod clock;
 mod cluster_id;
 #[cfg(feature = "sqlite")]
@@ -38,6 +40,8 @@ mod transfer;
 mod worker_slot;
 
 pub use address::StoreAddress;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use backup::{StoreBackup, StoreBackupError, backup, restore};
 pub use clock::system_now;
 pub use cluster_id::{cluster_id, is_of_cluster};
 #[cfg(feature = "sqlite")]
@@ -65,8 +69,10 @@ pub(crate) use owner_watch::runs_of;
 pub use read_state::read_state;
 pub use store_reader::StoreReader;
 pub use stores::Stores;
+#[cfg(feature = "sqlite")]
+pub(crate) use stores::refuse_backup;
 pub(crate) use submitted_run::{RunEventReader, SubmittedRun};
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub use transfer::{TransferError, TransferTotals, transfer};
+pub use transfer::{StoreCheck, TransferError, TransferTotals, check_store, transfer};
 #[cfg(all(unix, feature = "http"))]
 pub use worker_slot::WorkerSlot;

@@ -14,6 +14,8 @@ use windlass_store::archive::PostgresArchive;
 #[cfg(feature = "sqlite")]
 use windlass_store::archive::SqliteArchive;
 use windlass_store::archive::{Archive, MemoryArchive};
+#[cfg(feature = "sqlite")]
+use windlass_store::backup::is_backup;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 use windlass_store::db::StoreError;
 #[cfg(feature = "sqlite")]
@@ -120,6 +122,7 @@ impl Stores {
     ) -> Result<Self, StoreError> {
         #[cfg(feature = "postgres")]
         super::transfer::refuse_unfinished_folder(folder)?;
+        refuse_backup(folder)?;
         let journal = open(folder)?;
         let warnings = journal.warnings().to_vec();
         let archive = Arc::new(SqliteArchive::open(folder)?);
@@ -184,6 +187,16 @@ impl Stores {
 #[cfg(feature = "sqlite")]
 fn objects_of(folder: &Path) -> Arc<dyn ObjectInventory> {
     Arc::new(LazyObjects::of_store(folder))
+}
+
+/// Refuses to write to a backup.
+#[cfg(feature = "sqlite")]
+pub(crate) fn refuse_backup(folder: &Path) -> Result<(), StoreError> {
+    if !is_backup(folder) {
+        return Ok(());
+    }
+    let reason = "it is a backup, which does not change: restore it with `windlass store restore`";
+    Err(StoreError::Unusable { place: folder.display().to_string(), reason: reason.to_owned() })
 }
 
 /// Excludes the store from git. A run does not fail if that is not possible.

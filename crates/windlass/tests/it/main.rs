@@ -3,6 +3,8 @@
 #[cfg(all(feature = "http", feature = "sqlite"))]
 mod api;
 mod archives;
+#[cfg(all(feature = "postgres", feature = "sqlite", target_os = "linux"))]
+mod backup;
 mod cli;
 #[cfg(target_os = "linux")]
 mod client;

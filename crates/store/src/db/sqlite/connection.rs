@@ -105,6 +105,15 @@ fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")
 }
 
+/// Turns WAL mode off, so that the file alone is the database, and can be read where nothing can be written. No other process
+/// may have it open.
+pub fn leave_wal(file: &Path, place: &str) -> Result<(), StoreError> {
+    let connection = connect(file, OpenFlags::SQLITE_OPEN_READ_WRITE, place)?;
+    let left = configure(&connection)
+        .and_then(|()| connection.pragma_update(None, "journal_mode", "DELETE"));
+    left.map_err(|error| failure::from_sqlite(place, &error))
+}
+
 fn is_busy(done: &rusqlite::Result<()>) -> bool {
     let code = done.as_ref().err().and_then(rusqlite::Error::sqlite_error_code);
     code == Some(ErrorCode::DatabaseBusy)

@@ -24,6 +24,9 @@
 //! The record also has the time since the system started, which no process can set. In the same boot, if the recorded batch
 //! is the last one, the difference to now is time that has provably passed since the newest event.
 //!
+//! A journal that was restored from a backup gets a record that names no files but says so. Its history is lost, whatever else
+//! holds, and an operator has accepted that. The first commit of the next leader replaces the record.
+//!
 //! What is not covered: a copy of a folder that is led beside the original, and a rollback of memory and disk of a
 //! virtual machine together.
 
@@ -44,6 +47,9 @@ const NAME: &str = "head";
 
 /// The file with the id of the boot. Without it, boots are not distinguished.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The identity of the store in the record of a restored journal.
+const RESTORED: &str = "restored";
 
 /// The size of the file. A record never grows beyond it, so a rewrite is one write of one block.
 const SIZE: usize = 512;
@@ -108,6 +114,7 @@ impl HeadRecord {
         head: Position,
     ) -> StoreHistory {
         match found {
+            Some(_) if self.is_restored(found) => StoreHistory::Lost,
             Some(batch) if batch == self.batch => {
                 if self.is_in_place(folder) {
                     StoreHistory::Unbroken
@@ -119,6 +126,11 @@ impl HeadRecord {
             None if self.position <= head => StoreHistory::Unproven,
             Some(_) | None => StoreHistory::Lost,
         }
+    }
+
+    /// Whether the journal was restored from a backup, and ends where the backup did or later.
+    pub(super) fn is_restored(&self, found: Option<BatchId>) -> bool {
+        self.store == RESTORED && found == Some(self.batch)
     }
 
     /// Returns the age of the record, if its batch is the last one of a journal that it proves to be unbroken.
@@ -158,19 +170,35 @@ impl HeadFile {
         written: i128,
     ) -> io::Result<()> {
         let Self { file, store, text } = self;
-        text.clear();
-        let fields = format_args!(
-            "{TITLE}\nposition {position}\nbatch {}\nwritten {written}\nstore {store}\nup {}",
-            batch.0,
-            since_start().as_millis()
-        );
-        text.write_fmt(fields).map_err(io::Error::other)?;
-        let check = checksum(text);
-        write!(text, "\ncheck {check}\n").map_err(io::Error::other)?;
-        let padding = SIZE.saturating_sub(text.len());
-        text.extend(std::iter::repeat_n('\n', padding));
-        write_at_start(file, text.as_bytes())
+        write_record(file, text, (position, batch), (written, store))
     }
+
+    /// Records that the journal was restored and ends with this batch.
+    pub(super) fn write_restored(&mut self, position: Position, batch: BatchId) -> io::Result<()> {
+        write_record(&self.file, &mut self.text, (position, batch), (0, RESTORED))?;
+        self.file.sync_all()
+    }
+}
+
+/// Writes a record over the one before. `text` is only a buffer.
+fn write_record(
+    file: &File,
+    text: &mut String,
+    (position, batch): (Position, BatchId),
+    (written, store): (i128, &str),
+) -> io::Result<()> {
+    text.clear();
+    let fields = format_args!(
+        "{TITLE}\nposition {position}\nbatch {}\nwritten {written}\nstore {store}\nup {}",
+        batch.0,
+        since_start().as_millis()
+    );
+    text.write_fmt(fields).map_err(io::Error::other)?;
+    let check = checksum(text);
+    write!(text, "\ncheck {check}\n").map_err(io::Error::other)?;
+    let padding = SIZE.saturating_sub(text.len());
+    text.extend(std::iter::repeat_n('\n', padding));
+    write_at_start(file, text.as_bytes())
 }
 
 /// Makes the head file durable.

@@ -54,7 +54,8 @@ impl LossPolicy {
         };
         let found = batch_at(connection, recorded.position).map_err(sqlite)?;
         let history = recorded.compare_with(folder, found, end);
-        if history == StoreHistory::Lost && self == Self::Refused {
+        let is_accepted = self != Self::Refused || recorded.is_restored(found);
+        if history == StoreHistory::Lost && !is_accepted {
             return Err(lost_history_error(place, recorded, end));
         }
         Ok(history)

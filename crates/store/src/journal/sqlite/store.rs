@@ -149,6 +149,10 @@ impl JournalImport for SqliteJournal {
     fn finish_import(&self, pruned: Position, term: Term, _generation: u16) -> StoreFuture<'_, ()> {
         self.ask(|answer| writer::SqliteJournalWriteRequest::FinishImport { pruned, term, answer })
     }
+
+    fn mark_restored(&self) -> StoreFuture<'_, ()> {
+        self.ask(|answer| writer::SqliteJournalWriteRequest::MarkRestored { answer })
+    }
 }
 
 impl Journal for SqliteJournal {

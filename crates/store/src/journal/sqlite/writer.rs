@@ -15,7 +15,7 @@ use windlass_core::time::{Span, Time};
 use super::head_file::{HeadFile, HeadRecord};
 use super::leader_lock::LeaderLock;
 use super::loss_policy::LossPolicy;
-use super::reader::{batch_header, condemned, head, pruned};
+use super::reader::{batch_at, batch_header, condemned, head, pruned};
 use super::snapshots::SnapshotFolder;
 use super::statement;
 use crate::db::sql_number::{run_to_sql, to_sql};
@@ -37,6 +37,7 @@ pub(super) enum SqliteJournalWriteRequest {
     Prune { upto: Position, answer: ReplySender<Position> },
     ImportBatches { batches: Vec<EncodedBatch>, answer: ReplySender<()> },
     FinishImport { pruned: Position, term: Term, answer: ReplySender<()> },
+    MarkRestored { answer: ReplySender<()> },
 }
 
 /// The most batches that one transaction prunes, so that it delays a commit no longer than another batch does.
@@ -133,6 +134,9 @@ impl SqliteJournalWriter {
             }
             SqliteJournalWriteRequest::FinishImport { pruned, term, answer } => {
                 reply(answer, self.finish_import(pruned, term));
+            }
+            SqliteJournalWriteRequest::MarkRestored { answer } => {
+                reply(answer, self.mark_restored());
             }
             SqliteJournalWriteRequest::Renew { term, answer } => reply(answer, self.renew(term)),
             SqliteJournalWriteRequest::Resign { term, answer } => {
@@ -283,6 +287,16 @@ impl SqliteJournalWriter {
             transaction.execute(statement::NOTE_PRUNED, [to_sql(pruned.0)])?;
             transaction.execute(statement::RAISE_TERM, [to_sql(term.0)]).map(drop)
         })
+    }
+
+    /// Records that the journal was restored. An empty journal was not.
+    fn mark_restored(&mut self) -> Result<(), StoreError> {
+        let sqlite = |error| failure::from_sqlite(&self.place, &error);
+        let end = head(&self.connection).map_err(sqlite)?;
+        let batch = batch_at(&self.connection, end).map_err(sqlite)?;
+        let (Some(batch), Some(lead)) = (batch, &mut self.lead) else { return Ok(()) };
+        let written = lead.head_file.write_restored(end, batch);
+        written.map_err(|error| failure::from_io(&self.place, &error))
     }
 
     fn renew(&self, term: Term) -> Result<(), StoreError> {

@@ -39,6 +39,11 @@ impl ObjectLayout {
         Ok(layout)
     }
 
+    /// Names the paths of a folder without creating it.
+    pub(super) const fn existing(root: PathBuf) -> Self {
+        Self { root }
+    }
+
     pub(super) fn packs(&self) -> PathBuf {
         self.root.join("packs")
     }

@@ -47,12 +47,24 @@ impl FolderObjects {
         Self::open_at(store.as_ref().join(FOLDER))
     }
 
+    /// Opens the objects of a store in an existing folder, which may be read-only. Only calls that read succeed.
+    pub fn read(store: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with(store.as_ref().join(FOLDER), |root| Ok(ObjectLayout::existing(root)))
+    }
+
     /// Opens the objects in a folder of their own, and creates it if needed.
     pub fn open_at(folder: PathBuf) -> Result<Self, StoreError> {
+        Self::open_with(folder, ObjectLayout::create)
+    }
+
+    fn open_with(
+        folder: PathBuf,
+        layout: impl FnOnce(PathBuf) -> io::Result<ObjectLayout>,
+    ) -> Result<Self, StoreError> {
         let place = folder.display().to_string();
         let failed = |error| failure::from_io(&place, &error);
         let folder = Arc::new(ObjectFolder {
-            layout: ObjectLayout::create(folder).map_err(failed)?,
+            layout: layout(folder).map_err(failed)?,
             place: place.clone(),
             index: Mutex::default(),
             uploads: OpenUploads::default(),

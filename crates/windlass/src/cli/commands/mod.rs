@@ -29,6 +29,8 @@ pub(super) mod serve;
 pub(super) mod show;
 #[cfg(feature = "postgres")]
 pub(super) mod store;
+mod store_backup;
+mod store_check;
 pub(super) mod submit;
 mod submit_response;
 pub(super) mod token;

@@ -29,7 +29,7 @@ use crate::cli::run_watch::InterruptListener;
 use crate::cli::{environment, exit, output};
 use crate::embedded::{
     EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, LeaderOptions, OperatorMessages,
-    RunEventReader, Stores, is_of_cluster, runs_of,
+    RunEventReader, Stores, is_of_cluster, refuse_backup, runs_of,
 };
 
 /// How long a start waits for the leader before it says so.
@@ -48,6 +48,7 @@ pub(crate) fn run(order: LocalRunOptions) -> Result<u8, CliError> {
 }
 
 async fn begin(order: LocalRunOptions) -> Result<u8, CliError> {
+    order.store.as_deref().map_or(Ok(()), refuse_backup)?;
     // Starting the guard takes as long as opening the stores.
     let place = WorkerPlace::claim(order.store.as_deref());
     let stores = open_stores(&order)?;

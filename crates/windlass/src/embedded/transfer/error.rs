@@ -1,6 +1,7 @@
 //! Errors of a copy.
 
 use windlass_store::db::StoreError;
+use windlass_store::objects::ObjectError;
 
 /// Why a store was not copied.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,19 @@ pub enum TransferError {
         /// The store.
         place: String,
     },
+    /// The target cannot have objects.
+    #[error(
+        "the store {place} is a database, which has no objects, and the source has {objects}: name a folder"
+    )]
+    Objects {
+        /// The target.
+        place: String,
+        /// The number of objects.
+        objects: usize,
+    },
+    /// Objects cannot be read or written.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// A store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

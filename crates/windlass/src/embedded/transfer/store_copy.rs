@@ -1,23 +1,12 @@
-//! The parts of a copy, in order.
+//! A copy from one store to another.
 
-use std::time::Duration;
-
-use tokio::time::sleep;
-use windlass_core::id::{RunId, Term};
-use windlass_store::archive::{PAGE_MAX, RunQuery, RunRecord, SealedRun};
-use windlass_store::db::StoreError;
-use windlass_store::journal::{JournalLeadership, Position, SqliteJournal};
-use windlass_store::logs::READ_MAX;
+use windlass_store::journal::{JournalLeadership, SqliteJournal};
 
 use super::error::TransferError;
+use super::journal_prefix::JournalPrefix;
+use super::transfer_pair::TransferPair;
 use super::transfer_store::TransferStore;
 use crate::embedded::StoreAddress;
-
-/// How often the terms are renewed during the copy.
-const RENEW_EVERY: Duration = Duration::from_secs(10);
-
-/// Events per read.
-const EVENTS: usize = 16_384;
 
 /// The amounts that were copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +23,34 @@ pub struct TransferTotals {
     pub bytes: u64,
     /// Idempotency keys of submissions.
     pub keys: u64,
+    /// Objects.
+    pub objects: u64,
+    /// The bytes in them.
+    pub object_bytes: u64,
+    /// Objects that were left out because their bytes are damaged.
+    pub damaged_objects: u64,
+}
+
+/// The command that copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::embedded) enum TransferCommand {
+    /// A store becomes another store.
+    Copy,
+    /// A store becomes a backup.
+    Backup,
+    /// A backup becomes a store.
+    Restore,
+}
+
+impl TransferCommand {
+    /// The name under which the target is led.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Copy => "windlass store copy",
+            Self::Backup => "windlass store backup",
+            Self::Restore => "windlass store restore",
+        }
+    }
 }
 
 /// Copies a store to an empty one. No other process may lead either of them.
@@ -44,167 +61,78 @@ pub async fn transfer(
     if from == to {
         return Err(TransferError::Same { place: from.to_string() });
     }
-    if from.folder().is_some_and(|folder| !SqliteJournal::exists(folder)) {
-        return Err(TransferError::Missing { place: from.to_string() });
-    }
+    check_exists(from)?;
     let source = TransferStore::open(from).await?;
     if source.is_marked().await? {
         return Err(TransferError::Missing { place: from.to_string() });
     }
-    let target = TransferStore::open(to).await?;
-    let read = source.lead().await?;
-    let copied = copy_to(target, to, &source, &read).await;
+    let read = source.lead(TransferCommand::Copy.name()).await?;
+    let copied = copy_prefix(&source, Some(read), (to, TransferCommand::Copy)).await;
     source.resign(read.term).await;
-    copied
+    Ok(copied?.0)
 }
 
-async fn copy_to(
-    mut target: TransferStore,
+/// Copies a store as it is now to an empty one, while other processes use it. Returns the position of the last copied event.
+pub(in crate::embedded) async fn transfer_now(
+    from: &StoreAddress,
     to: &StoreAddress,
+    command: TransferCommand,
+) -> Result<(TransferTotals, u64), TransferError> {
+    check_exists(from)?;
+    let source = TransferStore::read(from).await?;
+    copy_prefix(&source, None, (to, command)).await
+}
+
+fn check_exists(store: &StoreAddress) -> Result<(), TransferError> {
+    if store.folder().is_some_and(|folder| !SqliteJournal::exists(folder)) {
+        return Err(TransferError::Missing { place: store.to_string() });
+    }
+    Ok(())
+}
+
+/// Prepares the target, and copies what the source has now.
+async fn copy_prefix(
     source: &TransferStore,
-    read: &JournalLeadership,
-) -> Result<TransferTotals, TransferError> {
-    let mut written = target.lead().await?;
+    led: Option<JournalLeadership>,
+    (to, command): (&StoreAddress, TransferCommand),
+) -> Result<(TransferTotals, u64), TransferError> {
+    let mut target = TransferStore::open(to).await?;
+    let mut written = target.lead(command.name()).await?;
     if target.is_marked().await? {
         target.resign(written.term).await;
         target = target.emptied(to).await?;
-        written = target.lead().await?;
+        written = target.lead(command.name()).await?;
     }
-    let copied = if target.is_empty().await? {
-        target.mark().await?;
-        let both = TransferPair { source, target: &target };
-        tokio::select! {
-            copied = both.copy(read, written.term) => copied.map_err(TransferError::from),
-            lost = both.renew(read, &written) => Err(lost.into()),
-        }
-    } else {
-        Err(TransferError::NotEmpty { place: target.place.clone() })
-    };
+    let copied = copy_to(source, led, (&target, written), command).await;
     target.resign(written.term).await;
     copied
 }
 
-/// The two stores.
-struct TransferPair<'a> {
-    source: &'a TransferStore,
-    target: &'a TransferStore,
-}
-
-impl TransferPair<'_> {
-    async fn copy(
-        &self,
-        read: &JournalLeadership,
-        written: Term,
-    ) -> Result<TransferTotals, StoreError> {
-        let mut copied = TransferTotals::default();
-        self.logs(&mut copied).await?;
-        self.keys(&mut copied).await?;
-        self.runs(&mut copied).await?;
-        for run in self.source.journal.condemned().await? {
-            self.target.journal.condemn(written, run).await?;
-        }
-        self.journal(&mut copied, read).await?;
-        self.target.unmark().await?;
-        Ok(copied)
+async fn copy_to(
+    source: &TransferStore,
+    led: Option<JournalLeadership>,
+    (target, written): (&TransferStore, JournalLeadership),
+    command: TransferCommand,
+) -> Result<(TransferTotals, u64), TransferError> {
+    if !target.is_empty().await? {
+        return Err(TransferError::NotEmpty { place: target.place.clone() });
     }
-
-    /// Renews both terms during the copy. Returns if one is lost.
-    async fn renew(&self, read: &JournalLeadership, written: &JournalLeadership) -> StoreError {
-        loop {
-            sleep(RENEW_EVERY).await;
-            let kept = [
-                self.source.journal.renew(read.term).await,
-                self.target.journal.renew(written.term).await,
-            ];
-            for kept in kept {
-                match kept {
-                    Err(error) if !error.is_retryable() => return error,
-                    _ => {}
-                }
-            }
-        }
+    target.mark().await?;
+    // Only a store in use is swept. A backup may be on a medium that cannot be written.
+    let objects = source.list_objects(command == TransferCommand::Backup).await?;
+    let prefix = JournalPrefix::of(&*source.journal, led).await?;
+    let pair = TransferPair { source, target, prefix: &prefix, objects: &objects };
+    let copied = tokio::select! {
+        copied = pair.copy(written.term) => copied?,
+        lost = pair.renew(written.term) => return Err(lost.into()),
+    };
+    if command == TransferCommand::Restore {
+        target.journal.mark_restored().await?;
     }
-
-    async fn logs(&self, copied: &mut TransferTotals) -> Result<(), StoreError> {
-        for (run, _) in self.source.logs.runs().await? {
-            for (log, size) in self.source.logs.list(run).await? {
-                let mut at = 0;
-                while at < size {
-                    let part = self.source.logs.read(log, at..at + READ_MAX as u64).await?;
-                    at = self.target.logs.append(log, at, part.bytes).await?;
-                }
-                copied.logs += 1;
-                copied.bytes += size;
-            }
-        }
-        Ok(())
+    if command != TransferCommand::Copy {
+        target.set_cluster(source)?;
     }
-
-    async fn keys(&self, copied: &mut TransferTotals) -> Result<(), StoreError> {
-        let mut after = None;
-        loop {
-            let page = self.source.archive.keys(after, PAGE_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after = Some(last.key.clone());
-            copied.keys += page.len() as u64;
-            for claim in page {
-                self.target.archive.claim(claim).await?;
-            }
-        }
-    }
-
-    async fn runs(&self, copied: &mut TransferTotals) -> Result<(), StoreError> {
-        let mut before: Option<RunId> = None;
-        loop {
-            let query = RunQuery { before, most: PAGE_MAX, ..RunQuery::default() };
-            let page = self.source.archive.runs(query).await?;
-            let Some(last) = page.last() else { return Ok(()) };
-            before = Some(last.run);
-            for record in page {
-                let sealed = self.sealed(record).await?;
-                copied.runs += 1;
-                copied.events += sealed.events.len() as u64;
-                self.target.archive.keep(sealed).await?;
-            }
-        }
-    }
-
-    async fn sealed(&self, record: RunRecord) -> Result<SealedRun, StoreError> {
-        let mut sealed =
-            SealedRun { record, events: windlass_store::archive::RunHistory::default() };
-        loop {
-            let after = sealed.events.last().unwrap_or_default();
-            let page = self.source.archive.events(sealed.record.run, after, EVENTS).await?;
-            if page.is_empty() {
-                return Ok(sealed);
-            }
-            for recorded in page {
-                sealed.events.push(recorded);
-            }
-        }
-    }
-
-    /// Copies the batches that are not pruned and the newest snapshot, and continues the terms after the source's.
-    async fn journal(
-        &self,
-        copied: &mut TransferTotals,
-        read: &JournalLeadership,
-    ) -> Result<(), StoreError> {
-        let pruned = match self.source.journal.tail(Position(0), 1).await {
-            Err(StoreError::Pruned { upto }) => upto,
-            tail => tail.map(|_| Position(0))?,
-        };
-        let mut after = pruned;
-        loop {
-            let page = self.source.journal.tail(after, EVENTS).await?;
-            let Some(last) = page.last() else { break };
-            copied.journal += last.position().0 - after.0;
-            after = last.position();
-            self.target.journal.import_batches(page).await?;
-        }
-        if let Some(snapshot) = self.source.journal.snapshot().await? {
-            self.target.journal.save(snapshot).await?;
-        }
-        self.target.journal.finish_import(pruned, read.term, read.generation).await
-    }
+    target.sync()?;
+    target.unmark().await?;
+    Ok((copied, prefix.end.0))
 }

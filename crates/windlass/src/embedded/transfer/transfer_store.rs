@@ -8,6 +8,7 @@ use windlass_core::id::Term;
 use windlass_core::time::Span;
 use windlass_net::files::{durable_folder, private_files};
 use windlass_store::archive::{Archive, PostgresArchive, RunQuery, SqliteArchive};
+use windlass_store::backup::is_backup;
 use windlass_store::db::StoreError;
 use windlass_store::db::postgres::copy_mark::CopyMark;
 use windlass_store::journal::{
@@ -15,8 +16,12 @@ use windlass_store::journal::{
     PostgresJournalOptions, SqliteJournal,
 };
 use windlass_store::logs::{FileLogs, LogStore, PostgresLogs};
+use windlass_store::objects::{FolderObjects, ObjectError, ObjectInventory as _, StoredObject};
 
 use super::error::TransferError;
+use super::object_copy::list_all;
+use crate::embedded::cluster_id::{known_cluster_id, set_cluster_id};
+use crate::embedded::stores::refuse_backup;
 use crate::embedded::{StoreAddress, system_now};
 
 /// The file that marks the folder of an unfinished copy.
@@ -30,6 +35,10 @@ pub(super) struct TransferStore {
     pub(super) journal: Arc<dyn JournalImport>,
     pub(super) archive: Arc<dyn Archive>,
     pub(super) logs: Arc<dyn LogStore>,
+    /// The objects, if there are any.
+    pub(super) objects: Option<FolderObjects>,
+    /// The id of the cluster, if the store belongs to one.
+    cluster: Option<String>,
     pub(super) place: String,
     at: TransferLocation,
 }
@@ -42,21 +51,27 @@ enum TransferLocation {
 impl TransferStore {
     pub(super) async fn open(address: &StoreAddress) -> Result<Self, TransferError> {
         let place = address.to_string();
+        address.folder().map_or(Ok(()), refuse_backup)?;
         match address {
             StoreAddress::Folder(folder) => Ok(Self {
                 journal: Arc::new(open_journal(folder)?),
                 archive: Arc::new(SqliteArchive::open(folder)?),
                 logs: Arc::new(FileLogs::open(folder)?),
+                objects: objects_in(folder, false)?,
+                cluster: known_cluster_id(folder),
                 place,
                 at: TransferLocation::Folder(folder.clone()),
             }),
             StoreAddress::Postgres { url, .. } => {
                 let options =
                     PostgresJournalOptions { term: TERM, ..PostgresJournalOptions::default() };
+                let journal = PostgresJournal::open(url, options).await?;
                 Ok(Self {
-                    journal: Arc::new(PostgresJournal::open(url, options).await?),
+                    cluster: Some(journal.cluster().await?),
+                    journal: Arc::new(journal),
                     archive: Arc::new(PostgresArchive::open(url).await?),
                     logs: Arc::new(PostgresLogs::open(url).await?),
+                    objects: None,
                     place,
                     at: TransferLocation::Postgres(Box::new(CopyMark::open(url)?)),
                 })
@@ -64,9 +79,33 @@ impl TransferStore {
         }
     }
 
+    /// Opens a store that other processes may lead, or a backup, which may be on a medium that cannot be written.
+    pub(super) async fn read(address: &StoreAddress) -> Result<Self, TransferError> {
+        let StoreAddress::Folder(folder) = address else {
+            let store = Self::open(address).await?;
+            if store.is_marked().await? {
+                return Err(unfinished(&store.place).into());
+            }
+            return Ok(store);
+        };
+        refuse_unfinished_folder(folder)?;
+        Ok(Self {
+            journal: Arc::new(SqliteJournal::read(folder)?),
+            archive: Arc::new(SqliteArchive::read(folder)?),
+            logs: Arc::new(FileLogs::open(folder)?),
+            objects: objects_in(folder, is_backup(folder))?,
+            cluster: known_cluster_id(folder),
+            place: address.to_string(),
+            at: TransferLocation::Folder(folder.clone()),
+        })
+    }
+
     /// Leads the store, so that no other process can.
-    pub(super) async fn lead(&self) -> Result<JournalLeadership, TransferError> {
-        let candidate = LeaderCandidate { node: "windlass store copy".to_owned(), address: None };
+    pub(super) async fn lead(
+        &self,
+        command: &'static str,
+    ) -> Result<JournalLeadership, TransferError> {
+        let candidate = LeaderCandidate { node: command.to_owned(), address: None };
         match self.journal.campaign_patiently(candidate).await? {
             CampaignOutcome::Won(won) => Ok(won),
             CampaignOutcome::LedBy { node, .. } => {
@@ -80,12 +119,54 @@ impl TransferStore {
         drop(self.journal.resign(term).await);
     }
 
-    pub(super) async fn is_empty(&self) -> Result<bool, StoreError> {
+    pub(super) async fn is_empty(&self) -> Result<bool, TransferError> {
         let runs = self.archive.runs(RunQuery { most: 1, ..RunQuery::default() }).await?;
+        let has_objects = match &self.objects {
+            Some(objects) => !objects.list(None, 1).await?.is_empty(),
+            None => false,
+        };
         Ok(self.journal.head().await? == Position(0)
             && runs.is_empty()
+            && !has_objects
             && self.archive.keys(None, 1).await?.is_empty()
             && self.logs.runs().await?.is_empty())
+    }
+
+    /// Lists the objects. If the store is in use, they are touched, so that none is swept within the grace period.
+    pub(super) async fn list_objects(
+        &self,
+        is_in_use: bool,
+    ) -> Result<Vec<StoredObject>, ObjectError> {
+        match &self.objects {
+            Some(objects) => list_all(objects, is_in_use).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Creates the folder of objects; `None` if the store cannot have objects.
+    pub(super) fn create_objects(&self) -> Result<Option<FolderObjects>, StoreError> {
+        match &self.at {
+            TransferLocation::Folder(folder) => FolderObjects::open(folder).map(Some),
+            TransferLocation::Postgres(_) => Ok(None),
+        }
+    }
+
+    /// Gives a folder the id of the source's cluster, if it has one. A database has an id of its own.
+    pub(super) fn set_cluster(&self, source: &Self) -> Result<(), StoreError> {
+        let (TransferLocation::Folder(folder), Some(id)) = (&self.at, &source.cluster) else {
+            return Ok(());
+        };
+        set_cluster_id(folder, id).map_err(|error| self.failed(&error))
+    }
+
+    /// Makes the files of a folder durable. A database has done so.
+    pub(super) fn sync(&self) -> Result<(), StoreError> {
+        match &self.at {
+            TransferLocation::Folder(folder) => {
+                durable_folder::sync_tree(folder).map_err(|error| self.failed(&error))
+            }
+            TransferLocation::Postgres(_) => Ok(()),
+        }
     }
 
     /// Whether the store is the target of an unfinished copy.
@@ -120,11 +201,11 @@ impl TransferStore {
 
     /// Empties the target of an unfinished copy and opens it again.
     pub(super) async fn emptied(self, address: &StoreAddress) -> Result<Self, TransferError> {
-        let Self { journal, archive, logs, place, at } = self;
+        let Self { journal, archive, logs, objects, place, at, .. } = self;
         match &at {
             TransferLocation::Postgres(mark) => mark.truncate_tables().await?,
             TransferLocation::Folder(folder) => {
-                drop((journal, archive, logs));
+                drop((journal, archive, logs, objects));
                 empty(folder).map_err(|error| StoreError::Unavailable {
                     place: place.clone(),
                     reason: error.to_string(),
@@ -148,6 +229,14 @@ fn open_journal(folder: &Path) -> Result<SqliteJournal, StoreError> {
     }
 }
 
+/// Opens the objects of a folder, if it has any.
+fn objects_in(folder: &Path, is_read_only: bool) -> Result<Option<FolderObjects>, StoreError> {
+    if !FolderObjects::exist_in(folder) {
+        return Ok(None);
+    }
+    if is_read_only { FolderObjects::read(folder) } else { FolderObjects::open(folder) }.map(Some)
+}
+
 /// Removes the copied files from a folder; the mark stays.
 fn empty(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
@@ -155,9 +244,10 @@ fn empty(folder: &Path) -> io::Result<()> {
             let entry = entry?;
             (entry.path(), entry.file_name().to_string_lossy().into_owned())
         };
-        let ours = ["journal.db", "archive.db", "snapshot"].iter().any(|it| name.starts_with(it));
+        let ours = ["journal.db", "archive.db", "snapshot", "head", "cluster"];
+        let ours = ours.iter().any(|it| name.starts_with(it));
         match name.as_str() {
-            "logs" => fs::remove_dir_all(path)?,
+            "logs" | "objects" => fs::remove_dir_all(path)?,
             _ if ours => fs::remove_file(path)?,
             _ => {}
         }
@@ -177,7 +267,6 @@ pub(in crate::embedded) async fn refuse_unfinished(url: &str) -> Result<(), Stor
 }
 
 fn unfinished(place: &dyn std::fmt::Display) -> StoreError {
-    let reason =
-        "a copy to it was not finished: run `windlass store copy` again, which starts it anew";
+    let reason = "a copy to it was not finished: repeat `windlass store copy` or `windlass store restore`, which starts over";
     StoreError::Unusable { place: place.to_string(), reason: reason.to_owned() }
 }

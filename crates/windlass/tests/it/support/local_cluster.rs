@@ -91,6 +91,19 @@ impl LocalCluster {
         self.restart_with(|_| {});
     }
 
+    /// The same on another store.
+    pub(crate) fn restart_on(&mut self, store: &str) {
+        let words: Vec<&str> = self.flags.split_whitespace().collect();
+        let named =
+            words.iter().position(|word| *word == "--store").expect("the flags name a store");
+        self.flags = words[..named]
+            .iter()
+            .chain(["--store", store].iter())
+            .chain(&words[named + 2..])
+            .fold(String::new(), |flags, word| flags + word + " ");
+        self.restart();
+    }
+
     /// The same with a change of the command line or the environment.
     pub(crate) fn restart_with(&mut self, change: impl FnOnce(&mut Command)) {
         self.begin_with(change);

@@ -14,7 +14,7 @@ use super::fixtures::{
 use crate::archive::{Archive as _, SqliteArchive};
 use crate::conformance::sealed_run;
 use crate::db::StoreError;
-use crate::journal::{Journal as _, Position, SqliteJournal};
+use crate::journal::{Journal as _, JournalImport as _, Position, SqliteJournal};
 use crate::logs::{FileLogs, LogId, LogStore as _};
 
 /// The files of a store, without those that SQLite creates again.
@@ -264,4 +264,42 @@ fn no_flipped_byte_in_the_wal_loses_events_silently() {
         }
     }
     assert!(reported > 20, "{reported} were reported, {whole} had no effect");
+}
+
+/// A journal that was restored is one whose history is lost, until its leader has written; no operator has to accept it again.
+#[test]
+fn restored_journal_has_a_lost_history_until_its_leader_has_written() {
+    let (store, copied) = (folder(), folder());
+    lead(store.path(), 3);
+    let journal = open(store.path());
+    win(&journal);
+    wait(journal.mark_restored()).unwrap();
+    drop(journal);
+    // A term that writes nothing passes its doubt on, and a copy of the folder is restored too.
+    assert_eq!(lead(store.path(), 0), StoreHistory::Lost);
+    copy(store.path(), copied.path());
+    for folder in [store.path(), copied.path()] {
+        let journal = open(folder);
+        let won = win(&journal);
+        assert_eq!(won.history, StoreHistory::Lost);
+        assert!(won.term > Term(1_000_000_000_000), "no term comes again: {won:?}");
+        append_batch(&journal, won.term, won.head.0, 3);
+    }
+    assert_eq!(lead(store.path(), 0), StoreHistory::Unbroken);
+}
+
+#[test]
+fn restored_journal_that_has_lost_events_since_is_refused() {
+    let (store, backup) = (folder(), folder());
+    lead(store.path(), 1);
+    copy(store.path(), backup.path());
+    lead(store.path(), 1);
+    let journal = open(store.path());
+    win(&journal);
+    wait(journal.mark_restored()).unwrap();
+    drop(journal);
+    let head = fs::read(store.path().join("head")).unwrap();
+    copy(backup.path(), store.path());
+    fs::write(store.path().join("head"), head).unwrap();
+    assert_eq!(lost(&open_error(SqliteJournal::open(store.path(), now))), (3, 6));
 }
