@@ -165,7 +165,7 @@ stage_coverage() {
 # Random input to the parsers, ten minutes each.
 stage_fuzz() {
     local target
-    for target in spec expr shell manifest; do
+    for target in spec expr shell manifest junit; do
         (cd fuzz && cargo run --release --locked -- "$target" --seconds "$FUZZ_SECONDS")
     done
 }

@@ -1,6 +1,6 @@
 //! Fuzz targets, and the results of checks.
 
-use crate::{dictionary, expr, manifest, shell, spec};
+use crate::{dictionary, expr, junit, manifest, shell, spec};
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(crate) enum FuzzTarget {
     Shell,
     /// An encoded manifest.
     Manifest,
+    /// A test report of a step.
+    Junit,
 }
 
 /// A violated property.
@@ -30,7 +32,7 @@ pub(crate) type FuzzOutcome = Result<String, FuzzFinding>;
 impl FuzzTarget {
     /// The target of this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        [Self::Spec, Self::Expr, Self::Shell, Self::Manifest]
+        [Self::Spec, Self::Expr, Self::Shell, Self::Manifest, Self::Junit]
             .into_iter()
             .find(|target| target.name() == name)
     }
@@ -42,6 +44,7 @@ impl FuzzTarget {
             Self::Expr => "expr",
             Self::Shell => "shell",
             Self::Manifest => "manifest",
+            Self::Junit => "junit",
         }
     }
 
@@ -52,6 +55,7 @@ impl FuzzTarget {
             Self::Expr => dictionary::EXPR,
             Self::Shell => dictionary::SHELL,
             Self::Manifest => dictionary::MANIFEST,
+            Self::Junit => dictionary::JUNIT,
         }
     }
 
@@ -62,6 +66,7 @@ impl FuzzTarget {
             Self::Expr => expr::check(&String::from_utf8_lossy(bytes)),
             Self::Shell => shell::check(&String::from_utf8_lossy(bytes)),
             Self::Manifest => manifest::check(bytes),
+            Self::Junit => junit::check(bytes),
         }
     }
 }

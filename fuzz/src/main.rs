@@ -1,8 +1,8 @@
-//! Fuzzes the parser, the expressions, the shell lexer and manifests.
+//! Fuzzes the parser, the expressions, the shell lexer, manifests and test reports.
 //!
-//! `windlass-fuzz spec|expr|shell|manifest [--seconds N] [--seed S]` mutates the files of `corpus/` and checks the
+//! `windlass-fuzz spec|expr|shell|manifest|junit [--seconds N] [--seed S]` mutates the files of `corpus/` and checks the
 //! results. Inputs with a new result are mutated further. The same seed repeats the same search.
-//! `windlass-fuzz spec|expr|shell|manifest FILE…` checks these files only.
+//! `windlass-fuzz spec|expr|shell|manifest|junit FILE…` checks these files only.
 //!
 //! An input that violates a property is minimized, written to `crashes/` and reported. A process that is killed or runs out
 //! of stack leaves its current input in `crashes/TARGET-SEED-current`.
@@ -12,6 +12,7 @@ mod campaign;
 mod check;
 mod dictionary;
 mod expr;
+mod junit;
 mod manifest;
 mod minimize;
 mod mutate;
@@ -27,7 +28,7 @@ use std::{env, fs};
 use campaign::FuzzCampaign;
 use check::FuzzTarget;
 
-const USAGE: &str = "windlass-fuzz spec|expr|shell|manifest [--seconds N] [--seed S] [FILE…]";
+const USAGE: &str = "windlass-fuzz spec|expr|shell|manifest|junit [--seconds N] [--seed S] [FILE…]";
 
 fn main() -> ExitCode {
     let mut args = env::args().skip(1);

@@ -40,5 +40,6 @@ pub mod spec;
 pub mod start_queue;
 pub mod step_failure;
 pub mod summary;
+pub mod test_report;
 pub mod time;
 pub mod trace;
