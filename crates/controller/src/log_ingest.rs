@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use windlass_core::id::WorkerId;
 use windlass_core::large_value::LargeValueId;
 use windlass_core::rate_limit::{BucketRate, RateBuckets};
+use windlass_core::test_report::REPORT_JSON_MAX;
 use windlass_core::time::{Span, Time};
 use windlass_link::output::{LOG_CHUNKS_MAX, LogChunk};
 use windlass_store::db::StoreError;
@@ -113,6 +114,7 @@ impl LogIngest {
             LogStream::Output => u64::MAX,
             LogStream::Notes => NOTES_MAX as u64,
             LogStream::Value => VALUE_MAX,
+            LogStream::Tests => REPORT_JSON_MAX as u64,
         };
         if end > most {
             return Ok(None);

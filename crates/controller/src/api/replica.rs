@@ -77,12 +77,16 @@ fn add_age_headers(api: &Api, is_away: bool, headers: &mut HeaderMap) {
     }
 }
 
-/// Whether the answer is in stores that a replica does not have: lists of runs, logs and summaries.
+/// Whether the answer is in stores that a replica does not have: lists of runs, logs, summaries and test reports.
 fn is_in_stores(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or(path);
     let rest = path.strip_prefix("/runs").unwrap_or_default();
     let parts: Vec<&str> = rest.split('/').skip(1).collect();
-    path == "/runs" || matches!(parts.as_slice(), [_, "logs" | "summaries", ..])
+    path == "/runs"
+        || matches!(
+            parts.as_slice(),
+            [_, "logs" | "summaries" | "tests", ..] | [_, "steps", _, "tests"]
+        )
 }
 
 /// Forwards a request to the leader.
@@ -125,9 +129,15 @@ mod tests {
 
     #[test]
     fn lists_and_logs_are_in_stores_and_active_runs_are_not() {
-        for path in
-            ["/runs", "/runs?limit=1", "/runs/7/logs", "/runs/7/logs/0/1/1", "/runs/7/summaries"]
-        {
+        for path in [
+            "/runs",
+            "/runs?limit=1",
+            "/runs/7/logs",
+            "/runs/7/logs/0/1/1",
+            "/runs/7/summaries",
+            "/runs/7/tests",
+            "/runs/7/steps/a/tests",
+        ] {
             assert!(is_in_stores(path), "{path}");
         }
         for path in [

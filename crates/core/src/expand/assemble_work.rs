@@ -27,12 +27,16 @@ pub(super) fn assemble_work(
     let others = pipeline.secrets.iter().filter(|name| !secrets.contains(name));
     let other_secrets = others.cloned().collect();
     let dir = own.dir.as_ref().or(defaults.dir.as_ref());
+    let dir = dir.and_then(|text| known.partial_template(text));
+    let env = env(known, [&pipeline.env, &defaults.env, &own.env]);
+    let reports = step.junit_reports.iter().filter_map(|text| known.partial_template(text));
     StepWork {
         action,
         vars,
-        env: env(known, [&pipeline.env, &defaults.env, &own.env]),
-        dir: dir.and_then(|text| known.partial_template(text)),
+        env,
+        dir,
         outputs: names(Some(&step.outputs)),
+        junit_reports: reports.collect(),
         secrets,
         other_secrets,
         axes: Vec::new(),

@@ -37,6 +37,12 @@ impl GrantedWork<'_> {
         self.work.dir.as_ref().map(|dir| render("dir", dir, scope)).transpose()
     }
 
+    /// Returns the patterns of the files with test results, relative to the root of the pipeline.
+    pub fn junit_reports(&self, scope: &ExprScope) -> Result<Vec<String>, String> {
+        let patterns = self.work.junit_reports.iter();
+        patterns.map(|pattern| render("reports.junit", pattern, scope)).collect()
+    }
+
     /// Returns the `WINDLASS_*` variables that identify the step.
     pub fn identity_variables(&self, worker: &str) -> Vec<(String, String)> {
         let grant = self.grant;

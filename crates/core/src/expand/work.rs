@@ -25,6 +25,9 @@ pub struct StepWork {
     /// The declared outputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
+    /// The files with test results that it writes, as patterns of paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub junit_reports: Vec<Template>,
     /// Secrets that it receives as variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
@@ -88,6 +91,11 @@ impl StepWork {
         serde_json::from_str(text)
     }
 
+    /// Whether the work with this form in a plan may write reports.
+    pub fn writes_reports(text: &str) -> bool {
+        text.contains("\"junit_reports\":")
+    }
+
     /// Returns its form in a plan: JSON.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("texts and lists can be written as JSON")
@@ -117,6 +125,6 @@ impl StepWork {
             | WorkAction::Unavailable { .. } => &[],
         };
         let named = self.vars.iter().chain(&self.env).chain(with).map(|(_, template)| template);
-        named.chain(&self.dir)
+        named.chain(&self.dir).chain(&self.junit_reports)
     }
 }

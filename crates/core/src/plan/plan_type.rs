@@ -135,6 +135,11 @@ impl Plan {
         self.works.get(self.work_of[step.0 as usize] as usize).map_or_else(|| "".into(), Arc::clone)
     }
 
+    /// Returns all distinct works.
+    pub fn works(&self) -> &[Arc<str>] {
+        &self.works
+    }
+
     /// Returns the needs of the node.
     pub fn needs(&self, node: StepIx) -> &[NeedEdge] {
         self.graph.needs(node)

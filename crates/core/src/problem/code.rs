@@ -109,6 +109,8 @@ codes! {
     Twice = "E055",
     /// A time limit of zero.
     ZeroLimit = "E056",
+    /// An invalid pattern of paths.
+    BadPattern = "E057",
 
     /// A need that names no step.
     UnknownNeed = "E061",

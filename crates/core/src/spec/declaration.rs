@@ -170,6 +170,8 @@ pub struct StepDecl {
     pub per_worker: Option<SpannedSetting<u32>>,
     /// The idempotency key.
     pub idempotency_key: Option<SpannedTemplate>,
+    /// The files with test results that it writes, as patterns of paths.
+    pub junit_reports: Vec<SpannedTemplate>,
     /// The settings that may have a default.
     pub settings: StepSettings,
 }

@@ -15,6 +15,9 @@ pub(crate) const SECRETS_MAX: usize = 256;
 /// Outputs of a step.
 pub(crate) const OUTPUTS_MAX: usize = 256;
 
+/// Patterns of the reports of a step: each is compared with every file that is looked at.
+pub(crate) const REPORT_PATTERNS_MAX: usize = 64;
+
 /// Axes of a matrix: with two values each, more make more cells than a matrix may have.
 pub(crate) const AXES_MAX: usize = 16;
 

@@ -21,7 +21,6 @@ fn sample_reports_only_unavailable_keys() {
     assert_snapshot!(listed(SAMPLE), @r#"
     windlass.yml:4:1: error[E043]: `workspace` is not available yet
     windlass.yml:12:5: error[E043]: `inputs` is not available yet
-    windlass.yml:20:5: error[E043]: `reports` is not available yet
     windlass.yml:24:5: error[E043]: `image` is not available yet
     windlass.yml:32:5: error[E043]: `artifacts` is not available yet
     windlass.yml:42:5: error[E043]: `http` is not available yet
@@ -44,13 +43,13 @@ fn sample_is_planned_with_unavailable_keys_as_notes() {
         {"action":{"exec":{"argv":["cargo","clippy","--","-D","warnings"]}},"env":[["CARGO_TERM_COLOR","always"]],"other_secrets":["DEPLOY_TOKEN"]}
     test[linux,sqlite] <- lint
         requires os=linux
-        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"junit_reports":["target/nextest/ci/junit.xml"],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
     test[linux,postgres] <- lint
         requires os=linux
-        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"junit_reports":["target/nextest/ci/junit.xml"],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
     test[windows,sqlite] <- lint
         requires os=windows
-        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
+        {"action":{"exec":{"argv":["cargo","nextest","run","--profile","ci"]}},"env":[["CARGO_TERM_COLOR","always"],["DB","${{ matrix.db }}"]],"junit_reports":["target/nextest/ci/junit.xml"],"other_secrets":["DEPLOY_TOKEN"],"axes":["os","db"]}
     test <- test[linux,sqlite] test[linux,postgres] test[windows,sqlite]
     bundle <- test
         requires docker, cpu>=4, mem>=8GiB, gpu | tpu, not spot

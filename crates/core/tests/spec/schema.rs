@@ -8,7 +8,10 @@ fn every_key_is_described() {
     let schema = pipeline_json_schema();
     let defs = schema["$defs"].as_object().expect("there are definitions");
     let names: Vec<&str> = defs.keys().map(String::as_str).collect();
-    assert_eq!(names, ["defaults", "lock", "matrix", "need", "nodes", "param", "retry", "step"]);
+    assert_eq!(
+        names,
+        ["defaults", "lock", "matrix", "need", "nodes", "param", "reports", "retry", "step"]
+    );
     for object in defs.values().chain([&schema]) {
         for (key, value) in object["properties"].as_object().expect("an object has keys") {
             assert!(value["description"].as_str().is_some_and(|text| text.len() > 8), "{key}");

@@ -35,7 +35,8 @@ mod worker_link;
 pub use bodies::{
     CancelRunBody, CreateTokenBody, CreatedTokenBody, LogEntryBody, LogSearchBody,
     LogSearchLineBody, ParamValue, ReleaseLockBody, ReleasedLockBody, RerunBody, StepSelectionBody,
-    StepSummaryBody, SubmitRunBody, SubmittedRunBody, TOKEN_EXPIRES_MAX_MS, UploadSizeBody,
+    StepSummaryBody, StepTestsBody, SubmitRunBody, SubmittedRunBody, TOKEN_EXPIRES_MAX_MS,
+    UploadSizeBody,
 };
 pub use death_notice::{report_own_end, send_death_notice};
 pub use objects::{

@@ -22,13 +22,14 @@ pub(super) fn logs_are_listed_in_order(fresh: &FreshLogStore<'_>) -> CheckResult
         (of(2, 1, 2), 3),
         (of(2, 1, 2).notes(), 9),
         (of(2, 1, 2).value(), 10),
+        (of(2, 1, 2).tests(), 11),
         (of(2, 1, 10), 4),
         (of(2, 2, 1), 5),
         (of(2, 10, 1), 6),
         (of(10, 1, 1), 7),
         (of(u32::MAX, u16::MAX, u16::MAX), 8),
     ];
-    for at in [3, 8, 0, 7, 5, 1, 9, 6, 2, 4] {
+    for at in [3, 8, 0, 7, 10, 5, 1, 9, 6, 2, 4] {
         let (log, size): (LogId, u64) = promised[at];
         append(&logs, log, 0, &vec![b'x'; usize::try_from(size).expect("a few bytes")])?;
     }

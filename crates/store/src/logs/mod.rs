@@ -13,6 +13,7 @@ mod postgres;
 mod retention;
 mod search;
 mod stream;
+mod test_reports;
 
 #[cfg(feature = "sqlite")]
 pub use files::FileLogs;
@@ -27,3 +28,4 @@ pub use search::{
     LogMatch, LogMatches, LogQuery, LogSearchLimit, MATCHES_MAX, SEARCH_TEXT_MAX, search_logs,
 };
 pub use stream::{LogStream, VALUE_MAX};
+pub use test_reports::{collect_test_reports, list_test_reports};

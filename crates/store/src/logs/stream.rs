@@ -20,11 +20,13 @@ pub enum LogStream {
     Notes,
     /// A result that is too large for its outcome.
     Value,
+    /// The test report that the step wrote, as JSON.
+    Tests,
 }
 
 impl LogStream {
     /// Every stream, in order.
-    pub const ALL: [Self; 3] = [Self::Output, Self::Notes, Self::Value];
+    pub const ALL: [Self; 4] = [Self::Output, Self::Notes, Self::Value, Self::Tests];
 
     /// Returns its name, for tables and file names.
     pub const fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl LogStream {
             Self::Output => "output",
             Self::Notes => "notes",
             Self::Value => "value",
+            Self::Tests => "tests",
         }
     }
 
@@ -58,6 +61,12 @@ impl LogId {
     #[must_use]
     pub const fn notes(self) -> Self {
         self.stream(LogStream::Notes)
+    }
+
+    /// Returns the test report of the same delivery.
+    #[must_use]
+    pub const fn tests(self) -> Self {
+        self.stream(LogStream::Tests)
     }
 
     /// Returns the large result of the same delivery.

@@ -11,7 +11,7 @@
 //! | `local_run`, `run_watch`, `daemon`, `ci_instances` | local runs, a run on the screen, cluster processes, shared runs |
 //! | `embedded_worker` | the worker inside a leader's process |
 //! | `snapshot` | the files of a project, sent to an object store |
-//! | `step_summaries` | the summaries that steps write |
+//! | `step_summaries`, `step_tests` | the summaries that steps write; the results of their tests |
 //! | `render`, `output` | pure rendering, and the only code that prints |
 //! | `error`, `exit` | errors as messages, and exit codes |
 
@@ -49,6 +49,7 @@ mod settings;
 )]
 mod snapshot;
 mod step_summaries;
+mod step_tests;
 
 pub(crate) use extensions::ProgramExtensions;
 pub use program::Cli;

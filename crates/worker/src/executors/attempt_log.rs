@@ -16,7 +16,7 @@ use windlass_core::outcome::{Outcome, OutcomeKind};
 use windlass_core::session::LeaseGrant;
 use windlass_core::step_failure::{StepFailure, StepFailureKind};
 use windlass_store::db::StoreError;
-use windlass_store::logs::{LogFullPolicy, LogId, LogSpaceWait, LogStore, NOTES_MAX};
+use windlass_store::logs::{LogFullPolicy, LogId, LogSpaceWait, LogStore, LogStream, NOTES_MAX};
 
 use crate::executor::AttemptOrders;
 use crate::masks::{MaskedStream, SecretMasks};
@@ -126,11 +126,15 @@ impl AttemptLog {
         let mut bytes = text.into_bytes();
         // A mask may be longer than the secret that it covers.
         bytes.truncate(NOTES_MAX);
-        let notes = self.id.notes();
-        match self.logs.append(notes, 0, bytes).await {
-            Ok(_) => drop(self.logs.close(notes).await),
-            // A step does not fail because its summary cannot be stored.
-            Err(error) => self.add_notice(&format!("its summary could not be kept: {error}")),
+        self.keep_beside(LogStream::Notes, bytes, "its summary").await;
+    }
+
+    /// Stores a whole stream beside the output. A step does not fail because that is not possible.
+    pub(super) async fn keep_beside(&mut self, stream: LogStream, bytes: Vec<u8>, name: &str) {
+        let log = self.id.stream(stream);
+        match self.logs.append(log, 0, bytes).await {
+            Ok(_) => drop(self.logs.close(log).await),
+            Err(error) => self.add_notice(&format!("{name} could not be kept: {error}")),
         }
     }
 

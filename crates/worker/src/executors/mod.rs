@@ -13,6 +13,7 @@ mod prepared_command;
 mod process_attempt;
 mod secrets;
 mod step_files;
+mod test_reports;
 mod work_cache;
 
 pub use builtin_executor::{BuiltinExecutor, ExecutorSettings, TracePropagation};

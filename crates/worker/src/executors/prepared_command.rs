@@ -10,6 +10,7 @@ use windlass_core::trace::TraceContext;
 use super::builtin_executor::{ExecutorSettings, TracePropagation};
 use super::secrets::StepMasks;
 use super::step_files::StepFiles;
+use super::test_reports::TestReportFiles;
 use crate::masks::SecretMasks;
 
 /// The grant, the settings and the trace of a command.
@@ -33,6 +34,7 @@ pub(super) struct PreparedCommand {
     pub(super) unmasked: Arc<[String]>,
     pub(super) outputs: Vec<String>,
     pub(super) files: StepFiles,
+    pub(super) reports: TestReportFiles,
 }
 
 impl PreparedCommand {
@@ -68,9 +70,11 @@ impl PreparedCommand {
             Some(dir) => settings.root.join(dir),
             None => settings.root.clone(),
         };
+        let patterns = granted_work.junit_reports(&scope);
+        let reports = TestReportFiles::new(settings.root.clone(), patterns, &files.draft);
         let outputs = work.outputs.clone();
         let removed = settings.withheld_variables(work, traces).map(str::to_owned).collect();
-        Ok(Self { argv, env, removed, dir, masks, unmasked, outputs, files })
+        Ok(Self { argv, env, removed, dir, masks, unmasked, outputs, files, reports })
     }
 }
 

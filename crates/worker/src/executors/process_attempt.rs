@@ -16,6 +16,7 @@ use windlass_net::clock;
 use super::attempt_log::AttemptLog;
 use super::output_pipe::OutputPipe;
 use super::prepared_command::PreparedCommand;
+use super::test_reports;
 use crate::executor::{AttemptOrders, StartQueueTurn};
 use crate::guard::{
     GuardHandle, GuardLost, GuardedStep, SpawnFailureCause, SpawnRequest, StepExit,
@@ -86,6 +87,7 @@ impl ProcessAttempt {
         }
         self.drain(&mut output).await;
         let outcome = self.outcome(exit, reason).await;
+        test_reports::keep(&self.prepared, outcome.kind, &mut self.record).await;
         if let Some(text) = self.prepared.files.keep(&self.prepared.masks) {
             self.record.keep_summary(text).await;
         }

@@ -10,6 +10,7 @@
 //! | `why` | the reason for the status of a step |
 //! | `logs`, `search` | logs of steps; lines with a text |
 //! | `summaries` | the summaries that steps wrote |
+//! | `test_reports` | the results of the tests that steps ran |
 //! | `pages` | the link from one page of a list to the next |
 //! | `lookup` | finds a run by its id, and its events |
 
@@ -26,6 +27,7 @@ mod show;
 mod steps;
 mod submit;
 mod summaries;
+mod test_reports;
 mod why;
 
 pub(super) use events::{RunEventsQuery, events};
@@ -38,4 +40,5 @@ pub(super) use show::{RunStepsFromQuery, RunWithSteps, cancel, show};
 pub(super) use steps::{StepListQuery, StepWithWhyBody, step, steps};
 pub(super) use submit::{IdempotencyKeyHeader, submit};
 pub(super) use summaries::summaries;
+pub(super) use test_reports::{step_tests, tests};
 pub(super) use why::why;

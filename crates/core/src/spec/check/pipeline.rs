@@ -53,6 +53,7 @@ fn step(paths: &mut PathChecker<'_>, step: &StepDecl) {
         let in_cells = cells.flat_map(|cell| cell.value.iter().map(|(_, text)| text));
         texts(paths, ExprPlace::MatrixAxis, listed.chain(in_cells));
     }
+    texts(paths, ExprPlace::StepWork, step.junit_reports.iter());
     work_settings(paths, &step.settings);
     paths.check(ExprPlace::PlanSetting, step.plan_time_reads());
 }

@@ -9,6 +9,7 @@ mod nested;
 mod pipeline;
 mod reference;
 mod reference_text;
+mod reports;
 mod retry;
 mod schema;
 mod step;

@@ -7,14 +7,15 @@ use super::matrix::MATRIX;
 use super::nested::{LOCK, NEED, NODES};
 use super::pipeline::{PARAM, PIPELINE};
 use super::reference_text::{ENVIRONMENT, INTRODUCTION, OUTPUTS, VALUES};
+use super::reports::REPORTS;
 use super::retry::RETRY;
 use super::step::{DEFAULTS, STEP};
 use crate::display_text;
 use crate::plan::NAME_MAX;
 
 /// Every kind of map, in the order of the page.
-pub(super) const OBJECTS: [&ObjectKeys; 9] =
-    [&PIPELINE, &PARAM, &STEP, &NEED, &MATRIX, &RETRY, &LOCK, &NODES, &DEFAULTS];
+pub(super) const OBJECTS: [&ObjectKeys; 10] =
+    [&PIPELINE, &PARAM, &STEP, &NEED, &MATRIX, &RETRY, &LOCK, &NODES, &REPORTS, &DEFAULTS];
 
 /// Columns of a line of prose.
 const COLUMNS: usize = 120;

@@ -56,6 +56,7 @@ const STEP_KEYS: &[KeySpec] = &[
     placement::WAIT_FOR_WORKER,
     order::WAIT_FOR_LOCK,
     result::KILL_GRACE,
+    result::REPORTS_KEY,
     IMAGE,
     unavailable_key("http", "HTTP request to send instead of a command")
         .foreign_names(&["request", "webhook"]),
@@ -65,8 +66,6 @@ const STEP_KEYS: &[KeySpec] = &[
     unavailable_key("artifacts", "Files that the step hands to the steps that need it")
         .foreign_names(&["artefacts", "artifact", "uploads"]),
     unavailable_key("fetch", "Artifacts of its needs that the step gets"),
-    unavailable_key("reports", "Test reports that the step writes")
-        .foreign_names(&["report", "junit"]),
     unavailable_key("loop", "Repetition of a group of steps until a condition holds")
         .foreign_names(&["repeat", "until"]),
 ];

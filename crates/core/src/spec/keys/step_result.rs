@@ -1,6 +1,7 @@
 //! The keys of a step that decide how an attempt ends, and what follows from it.
 
 use super::key_spec::{KeyDefault, KeyReads, KeySpec, ValueShape, key};
+use super::reports::REPORTS;
 use super::retry::RETRY;
 use crate::plan::REPEATS_MAX;
 
@@ -88,4 +89,23 @@ pub(super) const KILL_GRACE: KeySpec =
 steps:
   serve: { kill_grace: 30s, run: echo serving }
 ",
+        );
+
+pub(super) const REPORTS_KEY: KeySpec =
+    key("reports", ValueShape::Object(&REPORTS), "Test reports that the step writes")
+        .foreign_names(&["report", "test_results", "test_reports"])
+        .reads(KeyReads::Everything)
+        .details(
+            "Counts, failing tests and their messages appear at the end of the run, in \
+             `windlass show` and in the [API](api.md). They do not change the outcome of the step. \
+             The keys of the map are described [below](#keys-of-stepsnamereports).",
+        )
+        .example(
+            r#"
+steps:
+  test:
+    run: |
+      echo '<testsuite><testcase name="adds" time="0.1"/></testsuite>' > junit.xml
+    reports: { junit: junit.xml }
+"#,
         );

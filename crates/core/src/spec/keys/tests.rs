@@ -151,7 +151,8 @@ fn readable(object: &str, key: &KeySpec) -> Option<BTreeSet<&'static str>> {
 fn expressions_can_read_what_the_table_says() {
     let mut checked = 0;
     for (object, key) in available() {
-        let is_covered = ["pipeline", "step", "lock", "retry", "nodes", "matrix"].contains(&object);
+        let is_covered =
+            ["pipeline", "step", "lock", "retry", "nodes", "matrix", "reports"].contains(&object);
         let wanted: &[&str] = match key.reads {
             KeyReads::Nothing => continue,
             KeyReads::Params => &["params"],

@@ -9,6 +9,7 @@ mod matrix;
 mod param;
 mod pipeline;
 mod reader;
+mod reports;
 mod setting_values;
 mod settings;
 mod step;

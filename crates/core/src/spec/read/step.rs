@@ -28,6 +28,7 @@ impl PipelineReader<'_> {
             pin: if node.get("pin").is_some() { PinTarget::Leader } else { PinTarget::Anywhere },
             per_worker: self.setting(node.get("per_worker"), |text| text.parse().ok()),
             idempotency_key: node.get("idempotent").and_then(|node| self.text(node)),
+            junit_reports: self.junit_reports(node),
             settings,
         }
     }

@@ -8,12 +8,14 @@
 //! | `runs` | a submission, a rerun, a cancellation, and the answer |
 //! | `logs` | logs, summaries and lines of a run |
 //! | `objects` | the size of an upload |
+//! | `test_reports` | the results of the tests that steps ran |
 //! | `access` | a token, a lock that is released by force |
 
 mod access;
 mod logs;
 mod objects;
 mod runs;
+mod test_reports;
 
 pub use access::{
     CreateTokenBody, CreatedTokenBody, ReleaseLockBody, ReleasedLockBody, TOKEN_EXPIRES_MAX_MS,
@@ -23,3 +25,4 @@ pub use objects::UploadSizeBody;
 pub use runs::{
     CancelRunBody, ParamValue, RerunBody, StepSelectionBody, SubmitRunBody, SubmittedRunBody,
 };
+pub use test_reports::StepTestsBody;

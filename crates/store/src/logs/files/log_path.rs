@@ -42,7 +42,7 @@ fn log_file_name(log: LogId) -> String {
 const fn file_ending(stream: LogStream) -> &'static str {
     match stream {
         LogStream::Output => "log",
-        LogStream::Notes | LogStream::Value => stream.name(),
+        LogStream::Notes | LogStream::Value | LogStream::Tests => stream.name(),
     }
 }
 

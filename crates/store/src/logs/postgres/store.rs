@@ -15,8 +15,13 @@ use crate::db::postgres::schema::PgSchema;
 use crate::db::{StoreError, StoreFuture};
 use crate::logs::{LogId, LogPart, LogStore};
 
-const TABLES: PgSchema =
-    PgSchema { store: "logs", migrations: &[include_str!("migrations/0001_logs.sql")] };
+const TABLES: PgSchema = PgSchema {
+    store: "logs",
+    migrations: &[
+        include_str!("migrations/0001_logs.sql"),
+        include_str!("migrations/0002_test_reports.sql"),
+    ],
+};
 
 /// Bytes of a full partition; about as much is kept without need.
 const PARTITION_BYTES: u64 = 256 << 20;

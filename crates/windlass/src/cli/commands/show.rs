@@ -1,14 +1,17 @@
 //! `windlass show`
 
+use serde_json::json;
 use windlass_core::summary::StepSummary;
+use windlass_core::test_report::TestReport;
 use windlass_core::time::Time;
 use windlass_store::logs::LogId;
 
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::output;
-use crate::cli::output::{ColorRole, ending, sanitize_lines};
+use crate::cli::output::{ColorRole, EndedRun, ending, sanitize_lines};
 use crate::cli::run_source::{BlockingRunSource, OriginArgs, tail};
+use crate::cli::step_tests::{StepTestReports, writes_reports};
 
 /// Show the result of a run
 #[derive(Debug, clap::Args)]
@@ -35,9 +38,15 @@ pub(crate) fn run(args: &ShowArgs, context: &CommandContext) -> Result<u8, CliEr
     let known = reading.load_run(&args.run)?;
     let (summary, source, now) = (&known.summary, &*reading.source, known.now());
     let notes = reading.wait(source.step_summaries(summary.run()))?;
+    let tests = if writes_reports(summary.plan()) {
+        reading.wait(source.test_reports(summary.run()))?
+    } else {
+        StepTestReports::default()
+    };
     if args.json {
         let mut run = known.to_json();
-        let step = |step| step_json(step, notes.of(summary.run(), step), now);
+        let written = |step| (notes.of(summary.run(), step), tests.of(summary.run(), step));
+        let step = |step| step_json(step, written(step), now);
         run["steps"] = summary.steps().map(step).collect();
         return Ok(output::print_data(&run.to_string()));
     }
@@ -48,7 +57,10 @@ pub(crate) fn run(args: &ShowArgs, context: &CommandContext) -> Result<u8, CliEr
             (context.out.paint(ColorRole::Strong, &step), sanitize_lines(&written).join("\n"));
         text = format!("{text}\n\n{name}\n{lines}");
     }
-    for line in ending(&context.out, summary, now, &mut logs, source.hints()) {
+    let tests = tests.by_step_name(summary);
+    let (caps, hints) = (&context.out, source.hints());
+    let ended = EndedRun { caps, summary, now, hints, tests: &tests };
+    for line in ending(&ended, &mut logs) {
         text.push('\n');
         text.push_str(&line);
     }
@@ -63,11 +75,18 @@ pub(crate) fn run(args: &ShowArgs, context: &CommandContext) -> Result<u8, CliEr
     Ok(code)
 }
 
-/// A step, with its summary.
-fn step_json(step: StepSummary<'_>, written: Option<&String>, now: Time) -> serde_json::Value {
+/// A step, with its summary and the results of its tests.
+fn step_json(
+    step: StepSummary<'_>,
+    (notes, tests): (Option<&String>, Option<&TestReport>),
+    now: Time,
+) -> serde_json::Value {
     let mut object = step.to_json(now);
-    if let Some(text) = written {
+    if let Some(text) = notes {
         object["summary"] = text.as_str().into();
+    }
+    if let Some(report) = tests {
+        object["tests"] = json!(report);
     }
     object
 }

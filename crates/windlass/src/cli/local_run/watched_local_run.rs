@@ -23,6 +23,7 @@ use crate::cli::output::CommandHints;
 use crate::cli::run_source::RunEventsPage;
 use crate::cli::run_watch::{EndRequestReaction, EndedAttempt, OutputSink, RunUpdate, WatchedRun};
 use crate::cli::step_summaries::{StepSummaries, summaries_by_step};
+use crate::cli::step_tests::StepTestReports;
 use crate::embedded::{
     EchoLogStore, EchoedChunk, EmbeddedNode, EmbeddedNodeError, RunEventReader, Stores,
 };
@@ -226,6 +227,11 @@ impl WatchedRun for LocalRun<'_> {
         }
         let sent = logs::collect_notes(&*self.stores.logs, summary.run()).await;
         sent.unwrap_or_default().into_iter().collect::<StepSummaries>().by_step_name(summary)
+    }
+
+    async fn test_reports(&self, summary: &RunSummary) -> StepTestReports {
+        let reports = logs::collect_test_reports(&*self.stores.logs, summary.run()).await;
+        reports.unwrap_or_default().into_iter().collect()
     }
 
     fn hints(&self) -> &CommandHints {

@@ -3,6 +3,7 @@
 use windlass_core::engine::CancelReason;
 use windlass_core::outcome::{RunStatus, StepStatus};
 use windlass_core::summary::{CriticalPath, RunSummary, StepSummary};
+use windlass_core::test_report::TestReport;
 use windlass_core::time::Time;
 use windlass_store::logs::LogId;
 
@@ -14,6 +15,7 @@ use super::span_text::span_text;
 use super::steps_table::steps_table;
 use super::table::{ColumnAlign, TextTable};
 use super::terminal_caps::TerminalCaps;
+use super::test_results::test_results;
 use super::text_width::{columns, flow, pad};
 
 /// Reads the output of steps.
@@ -35,14 +37,21 @@ const WORKERS_MAX: usize = 32;
 /// Steps of the critical path that are named; of a longer one the first and the last.
 const PATH_MAX: usize = 6;
 
+/// A run that has ended, and what its report is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedRun<'a> {
+    pub(crate) caps: &'a TerminalCaps,
+    pub(crate) summary: &'a RunSummary,
+    pub(crate) now: Time,
+    /// Commands about the run.
+    pub(crate) hints: &'a CommandHints,
+    /// The results of the tests that steps ran, with step names.
+    pub(crate) tests: &'a [(String, TestReport)],
+}
+
 /// The whole report of a run that has ended, line by line.
-pub(crate) fn ending(
-    caps: &TerminalCaps,
-    summary: &RunSummary,
-    now: Time,
-    logs: &mut dyn LogTailReader,
-    hints: &CommandHints,
-) -> Vec<String> {
+pub(crate) fn ending(run: &EndedRun<'_>, logs: &mut dyn LogTailReader) -> Vec<String> {
+    let EndedRun { caps, summary, now, hints, tests } = *run;
     let mut lines = Vec::new();
     let mut part = |part: Vec<String>| {
         if !part.is_empty() {
@@ -57,6 +66,7 @@ pub(crate) fn ending(
     for failure in failures(caps, summary, now, logs, hints) {
         part(failure);
     }
+    part(test_results(caps, tests));
     part(vec![verdict_line(caps, summary, now)]);
     lines
 }

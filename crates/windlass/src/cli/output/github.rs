@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use windlass_core::outcome::RunStatus;
 use windlass_core::summary::{RootCause, RunSummary, StepSummary};
+use windlass_core::test_report::TestReport;
 use windlass_core::time::Time;
 
-use super::failure::{last_lines, victims, what_happened};
+use super::failure::{clean_lines, last_lines, victims, what_happened};
 use super::final_report::{LogTailReader, interrupted, tally_text, words};
 use super::span_text::span_text;
 use super::terminal_caps::ColorMode;
@@ -17,6 +18,10 @@ const ANNOTATIONS_MAX: usize = 10;
 const ROWS_MAX: usize = 200;
 /// Failures with their last lines on the page.
 const FAILURES_MAX: usize = 10;
+
+/// Failing tests that are named on the page, and the first lines of their messages.
+const TESTS_MAX: usize = 50;
+const TEST_LINES_MAX: usize = 20;
 
 /// One `::error` line for each step that failed on its own, for standard output.
 pub(crate) fn annotations(
@@ -83,13 +88,42 @@ fn push_failure(
     let what = escape(&what_happened(&step, summary, now));
     let because = victims(cause).map_or_else(String::new, |text| format!("; {text} because of it"));
     let _ = write!(page, "**{}** {what}{because}\n\n", escape(step.name()));
-    let lines = last_lines(summary, cause.step, logs, ColorMode::Off);
+    push_fenced(page, &last_lines(summary, cause.step, logs, ColorMode::Off));
+}
+
+fn push_fenced(page: &mut String, lines: &[String]) {
     if !lines.is_empty() {
         // A fence longer than any in the text cannot be closed by it.
         let longest = lines.iter().map(|line| backticks(line)).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
         let _ = write!(page, "{fence}text\n{}\n{fence}\n\n", lines.join("\n"));
     }
+}
+
+/// The results of the tests that steps ran, for the same page.
+pub(crate) fn tests_markdown(tests: &[(String, TestReport)]) -> String {
+    if tests.is_empty() {
+        return String::new();
+    }
+    let mut page = "\n#### Tests\n\n| step | tests | passed | failed | errors | skipped | time |\n\
+                    |---|--:|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    for (step, report) in tests.iter().take(ROWS_MAX) {
+        let TestReport { tests, failures, errors, skipped, duration, .. } = report;
+        let (step, passed, time) = (escape(step), report.passed(), span_text(*duration));
+        let counts = format!("{tests} | {passed} | {failures} | {errors} | {skipped}");
+        let _ = writeln!(page, "| {step} | {counts} | {time} |");
+    }
+    page.push('\n');
+    let failing =
+        tests.iter().flat_map(|(step, report)| report.failing.iter().map(move |it| (step, it)));
+    for (step, test) in failing.take(TESTS_MAX) {
+        let _ = write!(page, "**{}** {}\n\n", escape(step), escape(&test.title()));
+        let mut lines = clean_lines(test.message.as_bytes(), ColorMode::Off);
+        lines.truncate(TEST_LINES_MAX);
+        push_fenced(&mut page, &lines);
+    }
+    page
 }
 
 fn push_table(page: &mut String, summary: &RunSummary, now: Time) {

@@ -11,7 +11,7 @@
 //! | `line_splitter`, `output_buffer`, `step_output`, `open_group` | output of steps: sanitized, split into lines, buffered or shown |
 //! | `screen`, `pinned_block`, `step_line` | a running run |
 //! | `live_region`, `terminal`, `tty`, `key_input` | terminal input and output |
-//! | `final_report`, `failure`, `command_hints`, `steps_table` | a run that has ended |
+//! | `final_report`, `failure`, `test_results`, `command_hints`, `steps_table` | a run that has ended |
 //! | `escape_control` | escaping of untrusted names and messages |
 //! | `program_name` | commands with the name of another program |
 //! | `live_status`, `why_phrase` | running steps, and waiting ones; why a step waits |
@@ -46,6 +46,7 @@ mod steps_table;
 mod table;
 mod terminal;
 mod terminal_caps;
+mod test_results;
 #[cfg(test)]
 mod tests;
 mod text_width;
@@ -54,8 +55,8 @@ mod why_phrase;
 
 pub(crate) use color::ColorRole;
 pub(crate) use command_hints::{CommandHints, quoted};
-pub(crate) use final_report::{LogTailReader, ending};
-pub(crate) use github::{annotations, markdown};
+pub(crate) use final_report::{EndedRun, LogTailReader, ending};
+pub(crate) use github::{annotations, markdown, tests_markdown};
 pub(crate) use junit::junit;
 pub(crate) use key_input::KeyInput;
 pub(crate) use line_splitter::{LineSplitter, sanitize_lines};

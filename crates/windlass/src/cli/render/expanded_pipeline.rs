@@ -6,7 +6,7 @@ use windlass_core::expr::Expression;
 use windlass_core::plan::{LockOrder, OnLostContact, PinTarget, RetryOn, StatusCondition};
 use windlass_core::spec::{
     ActionDecl, LockRef, NeedRef, NodeFilter, ParamDecl, PipelineDecl, RetryDecl, Spanned,
-    SpannedCondition, SpannedSetting, StepDecl, StepSettings, VariableDecl,
+    SpannedCondition, SpannedSetting, SpannedTemplate, StepDecl, StepSettings, VariableDecl,
 };
 
 use super::expanded_matrix::matrix;
@@ -51,6 +51,7 @@ pub(super) fn written(
     map.filled("env", env(known, [&pipeline.env, &defaults.env, &own.env]));
     settings(known, &mut map, own, defaults);
     map.some("outputs", names(Some(&step.outputs)));
+    map.some("reports", reports(known, &step.junit_reports));
     match &step.action {
         ActionDecl::Script { written, .. } | ActionDecl::Exec { written, .. } => {
             map.put("run", OrderedDocument::text(&*written.value));
@@ -126,6 +127,11 @@ fn some_list(items: impl Iterator<Item = OrderedDocument>) -> Option<OrderedDocu
 
 fn names(list: Option<&Vec<Spanned<String>>>) -> Option<OrderedDocument> {
     some_list(list.into_iter().flatten().map(|name| OrderedDocument::text(&*name.value)))
+}
+
+fn reports(known: &ResolvedParams, junit: &[SpannedTemplate]) -> Option<OrderedDocument> {
+    let patterns = some_list(junit.iter().map(|pattern| known.text(pattern)))?;
+    Some(OrderedDocument::Map(vec![("junit".into(), patterns)]))
 }
 
 fn need(need: &NeedRef) -> OrderedDocument {

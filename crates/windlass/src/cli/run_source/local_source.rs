@@ -28,6 +28,7 @@ use crate::cli::environment;
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::step_summaries::StepSummaries;
+use crate::cli::step_tests::StepTestReports;
 use crate::embedded::{
     ControlSocketError, StoreReader, Stores, cancel, cancel_interrupted, is_led, system_now,
 };
@@ -234,6 +235,12 @@ impl RunSource for LocalRunSource {
     fn step_summaries(&self, run: RunId) -> RunSourceFuture<'_, StepSummaries> {
         Box::pin(async move {
             Ok(logs::collect_notes(&*self.stores.logs, run).await?.into_iter().collect())
+        })
+    }
+
+    fn test_reports(&self, run: RunId) -> RunSourceFuture<'_, StepTestReports> {
+        Box::pin(async move {
+            Ok(logs::collect_test_reports(&*self.stores.logs, run).await?.into_iter().collect())
         })
     }
 

@@ -10,7 +10,7 @@ use windlass_core::report::WhyReport;
 use windlass_core::summary::RunSummary;
 use windlass_link::http::{
     CancelRunBody, EVENTS_TYPE, EventsPage, LOG_SIZE_HEADER, LogEntryBody, LogSearchBody,
-    LogSearchLineBody, StepSummaryBody,
+    LogSearchLineBody, StepSummaryBody, StepTestsBody,
 };
 use windlass_net::http::HttpRequest;
 use windlass_store::archive::RunQuery;
@@ -22,6 +22,7 @@ use super::source::{KnownRun, RunEventsPage, RunListEntry, RunSource, RunSourceF
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::step_summaries::StepSummaries;
+use crate::cli::step_tests::StepTestReports;
 use crate::embedded::system_now;
 
 /// How long to wait for a controller that does not answer: it may be restarting.
@@ -240,6 +241,14 @@ impl RunSource for RemoteRunSource {
             let path = format!("/runs/{run}/summaries");
             let summaries: Vec<StepSummaryBody> = self.controller.get(&path).await?;
             Ok(summaries.into_iter().map(|summary| (summary.log(run), summary.text)).collect())
+        })
+    }
+
+    fn test_reports(&self, run: RunId) -> RunSourceFuture<'_, StepTestReports> {
+        Box::pin(async move {
+            let path = format!("/runs/{run}/tests");
+            let reports: Vec<StepTestsBody> = self.controller.get(&path).await?;
+            Ok(reports.into_iter().map(|body| (body.log(run), body.report)).collect())
         })
     }
 

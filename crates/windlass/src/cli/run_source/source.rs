@@ -18,6 +18,7 @@ use windlass_store::logs::{LogId, LogMatches, LogPart};
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::step_summaries::StepSummaries;
+use crate::cli::step_tests::StepTestReports;
 use crate::embedded::system_now;
 
 /// A pending answer.
@@ -98,6 +99,9 @@ pub(crate) trait RunSource: Send + Sync + fmt::Debug {
 
     /// The summaries that steps of a run wrote.
     fn step_summaries(&self, run: RunId) -> RunSourceFuture<'_, StepSummaries>;
+
+    /// The results of the tests that steps of a run ran.
+    fn test_reports(&self, run: RunId) -> RunSourceFuture<'_, StepTestReports>;
 
     /// Requests the end of a run.
     fn cancel(&self, run: RunId, level: CancelLevel) -> RunSourceFuture<'_, ()>;

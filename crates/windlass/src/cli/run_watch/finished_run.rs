@@ -7,10 +7,11 @@ use std::path::Path;
 use windlass_core::id::StepIx;
 use windlass_core::outcome::RunStatus;
 use windlass_core::summary::{RunSummary, RunVerdict, VerdictRequest};
+use windlass_core::test_report::TestReport;
 
 use crate::cli::output::{
-    ColorRole, CommandHints, DisplayKind, LogTailReader, TerminalCaps, annotations, ending, junit,
-    markdown,
+    ColorRole, CommandHints, DisplayKind, EndedRun, LogTailReader, TerminalCaps, annotations,
+    ending, junit, markdown, tests_markdown,
 };
 use crate::cli::{environment, exit, output};
 use crate::embedded::system_now;
@@ -25,6 +26,8 @@ pub(super) struct FinishedRunReport<'a> {
     pub(super) named: &'a [String],
     /// Commands about the run.
     pub(super) hints: &'a CommandHints,
+    /// The results of the tests that its steps ran, with step names.
+    pub(super) tests: &'a [(String, TestReport)],
     /// The summaries of its steps, with step names.
     pub(super) step_summaries: &'a dyn Fn() -> Vec<(String, String)>,
     /// The file of the `JUnit` report.
@@ -36,16 +39,18 @@ pub(super) struct FinishedRunReport<'a> {
 impl FinishedRunReport<'_> {
     /// Prints the report and returns the exit code.
     pub(super) fn tell(&self, logs: &mut dyn LogTailReader) -> u8 {
-        let Self { summary, caps, .. } = self;
+        let Self { summary, caps, hints, tests, .. } = *self;
         let now = system_now();
-        for line in ending(caps, summary, now, logs, self.hints) {
+        let ended = EndedRun { caps: &caps, summary, now, hints, tests };
+        for line in ending(&ended, logs) {
             output::print_message(&line);
         }
         if caps.display == DisplayKind::GitHub {
             for line in annotations(summary, now, logs) {
                 output::print_message(&line);
             }
-            self.write_summary(&markdown(summary, now, logs, &(self.step_summaries)()));
+            let page = markdown(summary, now, logs, &(self.step_summaries)());
+            self.write_summary(&(page + &tests_markdown(tests)));
         }
         if let Some(file) = self.junit {
             let report = junit(summary, now, logs);

@@ -17,6 +17,7 @@ use super::watched_run::{EndRequestReaction, EndedAttempt, OutputSink, RunUpdate
 use crate::cli::error::CliError;
 use crate::cli::output::{CommandHints, OutputMode, ScreenOptions, TerminalCaps};
 use crate::cli::run_source::{KnownRun, RunSource, tail};
+use crate::cli::step_tests::StepTestReports;
 use crate::cli::{exit, output};
 
 /// A run of another process to watch.
@@ -166,6 +167,10 @@ impl WatchedRun for RemoteRun {
         // A source that no longer answers has already reported the end.
         let notes = self.source.step_summaries(summary.run()).await;
         notes.unwrap_or_default().by_step_name(summary)
+    }
+
+    async fn test_reports(&self, summary: &RunSummary) -> StepTestReports {
+        self.source.test_reports(summary.run()).await.unwrap_or_default()
     }
 
     fn hints(&self) -> &CommandHints {

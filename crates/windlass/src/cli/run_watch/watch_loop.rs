@@ -24,6 +24,7 @@ use crate::cli::output::{
     DisplayKind, OutputMode, Screen, ScreenOptions, Terminal, TerminalCaps, live_status,
 };
 use crate::cli::run_source::{RunEventsPage, interrupted_run_error};
+use crate::cli::step_tests::writes_reports;
 use crate::embedded::system_now;
 
 /// Steps whose waiting reasons are queried for a status request.
@@ -165,11 +166,17 @@ impl<R: WatchedRun> RunWatch<R> {
     pub(crate) fn report(&self, options: RunReportOptions<'_>) -> u8 {
         let RunReportOptions { named, junit, interrupted } = options;
         let summary = self.summary();
+        let tests = if writes_reports(summary.plan()) {
+            wait_for(self.run.test_reports(summary)).by_step_name(summary)
+        } else {
+            Vec::new()
+        };
         let report = FinishedRunReport {
             summary,
             caps: self.caps,
             named,
             hints: self.run.hints(),
+            tests: &tests,
             step_summaries: &|| wait_for(self.run.step_summaries(summary)),
             junit,
             interrupted,

@@ -11,6 +11,7 @@ use windlass_store::logs::LogId;
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
 use crate::cli::run_source::RunEventsPage;
+use crate::cli::step_tests::StepTestReports;
 
 /// News about a watched run.
 #[derive(Debug)]
@@ -89,6 +90,9 @@ pub(crate) trait WatchedRun {
 
     /// The summaries that the steps wrote, with step names.
     fn step_summaries(&self, summary: &RunSummary) -> impl Future<Output = Vec<(String, String)>>;
+
+    /// The results of the tests that the steps ran.
+    fn test_reports(&self, summary: &RunSummary) -> impl Future<Output = StepTestReports>;
 
     /// Commands about the run.
     fn hints(&self) -> &CommandHints;

@@ -145,13 +145,21 @@ impl RouteRecorder<'_> {
         ] {
             self.get(route, &[]).await;
         }
-        for rest in ["", "/events", "/steps?limit=1", "/logs", "/summaries", "/logs/search?text=hi"]
-        {
+        for rest in [
+            "",
+            "/events",
+            "/steps?limit=1",
+            "/logs",
+            "/summaries",
+            "/tests",
+            "/logs/search?text=hi",
+        ] {
             self.get(&format!("/runs/{{run}}{rest}"), &[run]).await;
         }
         for step in ["a", "b"] {
             self.get("/runs/{run}/steps/{step}", &[run, step]).await;
             self.get("/runs/{run}/steps/{step}/why", &[run, step]).await;
+            self.get("/runs/{run}/steps/{step}/tests", &[run, step]).await;
         }
         let log = "/runs/{run}/logs/{step}/{attempt}/{delivery}";
         self.get(log, &[run, "0", "1", "1"]).await;

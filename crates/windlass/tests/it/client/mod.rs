@@ -4,4 +4,5 @@ mod addresses;
 mod idempotency;
 mod queries;
 mod submitting;
+mod test_reports;
 mod watching;

@@ -17,4 +17,5 @@ mod sharing;
 mod signals;
 mod surprises;
 mod terminal;
+mod test_reports;
 mod traces;

@@ -5,7 +5,7 @@ use windlass_core::report::{EventJson, WhyReport};
 use windlass_core::summary::StepJson;
 use windlass_link::http::{
     CancelRunBody, EVENTS_TYPE, KEY_HEADER, LogEntryBody, LogSearchBody, RerunBody,
-    StepSummaryBody, SubmitRunBody, SubmittedRunBody,
+    StepSummaryBody, StepTestsBody, SubmitRunBody, SubmittedRunBody,
 };
 
 use crate::api::events::EventsQuery;
@@ -26,7 +26,7 @@ const LIMITS: &[&str] =
     &["too_many_runs", "too_many_steps", "too_many_locks", "too_many_demands", "run_exists"];
 
 pub(super) fn operations() -> Vec<OpenApiOperation> {
-    [of_runs(), of_events(), of_logs(), changes()].concat()
+    [of_runs(), of_events(), of_logs(), of_tests(), changes()].concat()
 }
 
 fn of_runs() -> Vec<OpenApiOperation> {
@@ -82,6 +82,17 @@ fn of_logs() -> Vec<OpenApiOperation> {
             .answers::<LogSearchBody>(200, "The lines, and the limit that ended the search")
             .refuses(&["no_such_step", "not_leader"]),
         of_log_bytes(),
+    ]
+}
+
+fn of_tests() -> Vec<OpenApiOperation> {
+    vec![
+        run_part(get("/runs/{run}/tests", "List the results of the tests that steps ran"))
+            .answers::<Vec<StepTestsBody>>(200, "The last test report of each step"),
+        run_part(get("/runs/{run}/steps/{step}/tests", "List the results of a step's tests"))
+            .part::<String>("step", STEP)
+            .answers::<Vec<StepTestsBody>>(200, "The test report of each delivery that wrote one")
+            .refuses(&["no_such_step", "not_leader"]),
     ]
 }
 

@@ -10,7 +10,9 @@ use windlass_core::time::{Span, Time};
 use windlass_store::logs::LogId;
 
 use super::scripted_run::{START, film, hints, show};
-use crate::cli::output::{KeyInput, OutputMode, Terminal, TerminalCaps, ending, live_status};
+use crate::cli::output::{
+    EndedRun, KeyInput, OutputMode, Terminal, TerminalCaps, ending, live_status,
+};
 
 #[expect(clippy::disallowed_methods, reason = "for manual review")]
 fn variable(name: &str) -> Option<String> {
@@ -59,7 +61,16 @@ fn demo() {
     }
     screen.close(now());
     let mut logs = |log: LogId, _: usize| film.log(log);
-    let text = ending(screen.caps(), screen.summary(), now(), &mut logs, &hints());
+    let text = ending(
+        &EndedRun {
+            caps: screen.caps(),
+            summary: screen.summary(),
+            now: now(),
+            hints: &hints(),
+            tests: &[],
+        },
+        &mut logs,
+    );
     screen.insert(&text.join("\n"));
     terminal.draw_now(&mut screen, now()).unwrap();
 }

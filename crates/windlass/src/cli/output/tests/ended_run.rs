@@ -7,13 +7,16 @@ use windlass_core::time::Span;
 use windlass_store::logs::LogId;
 
 use super::scripted_run::{RUN, START, ScriptedRun, caps, film, hints, visible};
-use crate::cli::output::{ColorMode, DisplayKind, OutputMode, TerminalCaps, ending, live_status};
+use crate::cli::output::{
+    ColorMode, DisplayKind, EndedRun, OutputMode, TerminalCaps, ending, live_status,
+};
 
 fn ended(film: &ScriptedRun, caps: TerminalCaps) -> String {
     let summary = film.ended();
     let now = START + Span::secs(20);
     let mut logs = |log: LogId, _: usize| film.log(log);
-    visible(&ending(&caps, &summary, now, &mut logs, &hints()).join("\n"))
+    let ended = EndedRun { caps: &caps, summary: &summary, now, hints: &hints(), tests: &[] };
+    visible(&ending(&ended, &mut logs).join("\n"))
 }
 
 #[test]

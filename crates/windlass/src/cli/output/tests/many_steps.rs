@@ -7,12 +7,14 @@ use windlass_core::time::Span;
 use windlass_store::logs::LogId;
 
 use super::scripted_run::{START, ScriptedRun, caps, film, hints};
-use crate::cli::output::{DisplayKind, OutputMode, ending};
+use crate::cli::output::{DisplayKind, EndedRun, OutputMode, ending};
 
 fn said(film: &ScriptedRun) -> String {
     let mut logs = |_: LogId, _: usize| Vec::new();
     let now = START + Span::hours(1);
-    ending(&caps(DisplayKind::Live, 100), &film.ended(), now, &mut logs, &hints()).join("\n")
+    let (caps, summary) = (caps(DisplayKind::Live, 100), film.ended());
+    let ended = EndedRun { caps: &caps, summary: &summary, now, hints: &hints(), tests: &[] };
+    ending(&ended, &mut logs).join("\n")
 }
 
 /// A matrix of this many cells, and a step that needs it.
