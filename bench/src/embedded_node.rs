@@ -47,8 +47,7 @@ struct NoopExecutor;
 
 impl Executor for NoopExecutor {
     fn start(&self, _grant: LeaseGrant, _orders: watch::Receiver<AttemptOrders>) -> AttemptFuture {
-        let output =
-            StepOutput::Inline("{\"digest\":\"0123456789abcdef0123456789abcdef01\"}".into());
+        let output = StepOutput::inline("{\"digest\":\"0123456789abcdef0123456789abcdef01\"}");
         Box::pin(async move { Outcome { output, ..Outcome::exit(0) } })
     }
 }

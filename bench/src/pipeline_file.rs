@@ -122,7 +122,10 @@ impl PipelineCase {
         let (pipeline, problems) = read_pipeline(&source, PipelineReadOptions::default());
         let Some(pipeline) = pipeline else { panic!("{}: {:?}", self.name, problems.first()) };
         let params = BTreeMap::new();
-        match expand_pipeline(&pipeline, ExpandInputs { name: "bench", params: &params }) {
+        match expand_pipeline(
+            &pipeline,
+            ExpandInputs { name: "bench", params: &params, workspace: None },
+        ) {
             Ok(expanded) => {
                 assert_eq!(expanded.plan.step_count(), self.steps, "every step is in the plan");
                 expanded

@@ -128,7 +128,7 @@ fn expanded(source: &SourceFile, pipeline: &PipelineDecl) -> FuzzOutcome {
         pipeline.params.iter().map(|p| (p.name.value.clone(), value.to_owned())).collect()
     };
     for params in [BTreeMap::new(), given("1"), given("\"; é$(id)\n'")] {
-        match expand_pipeline(pipeline, ExpandInputs { name: "fuzz", params: &params }) {
+        match expand_pipeline(pipeline, ExpandInputs { name: "fuzz", params: &params, workspace: None }) {
             Ok(expanded) => {
                 let plan = &expanded.plan;
                 for step in plan.nodes().filter(|node| !plan.is_join(*node)).take(20) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::large_value::LargeValueRef;
+use crate::object::ObjectId;
 use crate::word_set;
 
 /// How an attempt ended.
@@ -43,46 +44,74 @@ impl fmt::Display for OutcomeKind {
 /// Maximum bytes of output inside an outcome; a larger output is stored beside it.
 pub const INLINE_OUTPUT_MAX: usize = 64 * 1024;
 
-/// The output that a step passes to its dependents.
+/// What a step passes to its dependents: a value, and files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StepOutput {
-    /// No output.
+pub struct StepOutput {
+    /// The value.
+    pub value: StepValue,
+    /// The manifest of its artifacts; `None` if it has none. The files exist in the object store before the outcome is
+    /// reported.
+    pub artifacts: Option<ObjectId>,
+}
+
+/// The value that a step passes to its dependents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StepValue {
+    /// No value.
     #[default]
     None,
     /// The bytes, at most [`INLINE_OUTPUT_MAX`].
     Inline(Arc<str>),
-    /// The bytes are in a store, under this hash.
-    Digest {
-        /// BLAKE3 hash of the bytes.
-        hash: [u8; 32],
-        /// Number of bytes.
-        size: u64,
-    },
     /// The bytes are stored elsewhere.
     Kept(Arc<LargeValueRef>),
 }
 
 impl StepOutput {
-    /// Returns the bytes inside the outcome.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Inline(text) => text.len(),
-            Self::Digest { hash, .. } => hash.len(),
-            Self::Kept(kept) => kept.encoded_size(),
-        }
+    /// No value and no files.
+    pub const NONE: Self = Self::of(StepValue::None);
+
+    /// Creates an output with this value and without files.
+    pub const fn of(value: StepValue) -> Self {
+        Self { value, artifacts: None }
     }
 
-    /// Returns whether there is no output.
+    /// Creates an output with this text as its value.
+    pub fn inline(text: impl Into<Arc<str>>) -> Self {
+        Self::of(StepValue::Inline(text.into()))
+    }
+
+    /// Creates an output whose value is stored elsewhere.
+    pub fn kept(value: LargeValueRef) -> Self {
+        Self::of(StepValue::Kept(Arc::new(value)))
+    }
+
+    /// Returns the bytes inside the outcome.
+    pub fn len(&self) -> usize {
+        let artifacts = self.artifacts.map_or(0, |_| ObjectId::BYTES);
+        artifacts + self.value.len()
+    }
+
+    /// Returns whether there is neither a value nor a file.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns whether it is small enough for an outcome, or stored elsewhere.
     pub fn fits(&self) -> bool {
+        match &self.value {
+            StepValue::None | StepValue::Kept(_) => true,
+            StepValue::Inline(text) => text.len() <= INLINE_OUTPUT_MAX,
+        }
+    }
+}
+
+impl StepValue {
+    /// Returns the bytes inside the outcome.
+    fn len(&self) -> usize {
         match self {
-            Self::None | Self::Digest { .. } | Self::Kept(_) => true,
-            Self::Inline(text) => text.len() <= INLINE_OUTPUT_MAX,
+            Self::None => 0,
+            Self::Inline(text) => text.len(),
+            Self::Kept(kept) => kept.encoded_size(),
         }
     }
 }
@@ -101,13 +130,24 @@ pub struct Outcome {
 impl Outcome {
     /// Creates an outcome without exit code and output.
     pub const fn plain(kind: OutcomeKind) -> Self {
-        Self { kind, exit_code: None, output: StepOutput::None }
+        Self { kind, exit_code: None, output: StepOutput::NONE }
+    }
+
+    /// Returns what dependents and readers of the step get: files always, the value only after a success. `None` if there
+    /// is neither.
+    pub fn passed_on(&self) -> Option<StepOutput> {
+        let output = if self.kind == OutcomeKind::Succeeded {
+            self.output.clone()
+        } else {
+            StepOutput { value: StepValue::None, artifacts: self.output.artifacts }
+        };
+        (output != StepOutput::NONE).then_some(output)
     }
 
     /// Creates the outcome of a process with this exit code.
     pub const fn exit(code: i32) -> Self {
         let kind = if code == 0 { OutcomeKind::Succeeded } else { OutcomeKind::Failed };
-        Self { kind, exit_code: Some(code), output: StepOutput::None }
+        Self { kind, exit_code: Some(code), output: StepOutput::NONE }
     }
 }
 

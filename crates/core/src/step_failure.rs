@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::StepOutput;
+use crate::outcome::{StepOutput, StepValue};
 
 /// Maximum bytes of one text of a failure; a longer text is truncated.
 const TEXT_MAX: usize = 4 << 10;
@@ -69,12 +69,12 @@ impl StepFailure {
         error.causes.iter_mut().for_each(|cause| truncate(cause, TEXT_MAX / 4));
         error.backtrace.iter_mut().for_each(|frames| truncate(frames, BACKTRACE_MAX));
         let text = serde_json::to_string(&FailureOutput { error });
-        StepOutput::Inline(text.expect("texts can be written as JSON").into())
+        StepOutput::inline(text.expect("texts can be written as JSON"))
     }
 
     /// Decodes the failure of an outcome, if it has one.
     pub fn of_output(output: &StepOutput) -> Option<Self> {
-        let StepOutput::Inline(text) = output else { return None };
+        let StepValue::Inline(text) = &output.value else { return None };
         serde_json::from_str(text).ok().map(|told: FailureOutput| told.error)
     }
 
@@ -129,6 +129,6 @@ mod tests {
         assert_eq!(failure.to_string(), text);
         let endless = StepFailure { message: "é".repeat(100_000), ..failure };
         assert!(endless.to_output().fits());
-        assert_eq!(StepFailure::of_output(&StepOutput::Inline("{\"version\":1}".into())), None);
+        assert_eq!(StepFailure::of_output(&StepOutput::inline("{\"version\":1}")), None);
     }
 }

@@ -3,6 +3,8 @@
 //! A [`WorkerSetup`] assembles a worker. [`WorkerRuntime::run`] joins the leader over a link, exchanges messages with
 //! it, and has an [`Executor`] run the granted steps.
 
+#[cfg(unix)]
+pub mod artifacts;
 mod backoff;
 mod exchange_loop;
 mod executor;

@@ -148,8 +148,8 @@ fn routes_of_objects() -> Vec<ApiRoute> {
     vec![
         transfer(MethodFilter::POST, "/objects/missing", objects::missing).with_body(IDS_BODY_MAX),
         transfer(MethodFilter::POST, "/objects/batch", objects::put).with_body(OBJECTS_BODY_MAX),
-        transfer(MethodFilter::POST, "/objects/fetch", objects::fetch).with_body(IDS_BODY_MAX),
-        object("/objects/{id}", objects::show),
+        object(MethodFilter::POST, "/objects/fetch", objects::fetch).with_body(IDS_BODY_MAX),
+        object(MethodFilter::GET, "/objects/{id}", objects::show),
         transfer(MethodFilter::GET, "/objects/{id}/upload", objects::uploaded),
         transfer(MethodFilter::POST, "/objects/{id}/upload", objects::append).with_body(SEND_MAX),
         transfer(MethodFilter::POST, "/objects/{id}/finish", objects::finish).with_body(EMPTY_MAX),
@@ -213,9 +213,13 @@ fn transfer<H: Handler<T, Arc<Api>>, T: 'static>(
     route(method, path, RouteAccess::WorkerOrScope(AccessScope::Submit), handler).of_each()
 }
 
-/// A read of one object.
-fn object<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -> ApiRoute {
-    route(MethodFilter::GET, path, RouteAccess::WorkerOrScope(AccessScope::Read), handler).of_each()
+/// A read of objects.
+fn object<H: Handler<T, Arc<Api>>, T: 'static>(
+    method: MethodFilter,
+    path: &'static str,
+    handler: H,
+) -> ApiRoute {
+    route(method, path, RouteAccess::WorkerOrScope(AccessScope::Read), handler).of_each()
 }
 
 fn route<H: Handler<T, Arc<Api>>, T: 'static>(

@@ -7,15 +7,17 @@ use serde_json::Value;
 use super::plan_time_renderer::PlanTimeRenderer;
 use super::work::{StepWork, WorkAction};
 use crate::expr::{Template, TemplatePiece};
+use crate::files::{ArtifactRule, FetchRule, WorkspaceSource};
 use crate::plan::PinTarget;
 use crate::spec::{
-    self, CallTarget, PipelineDecl, Spanned, SpannedTemplate, StepDecl, StepSettings, VariableDecl,
+    self, ArtifactsDecl, CallTarget, FetchDecl, PipelineDecl, Spanned, SpannedTemplate, StepDecl,
+    StepSettings, VariableDecl, WorkspaceDecl,
 };
 
 /// Assembles the work of a step. Expressions that read only params are already rendered.
 pub(super) fn assemble_work(
     known: &mut PlanTimeRenderer<'_>,
-    pipeline: &PipelineDecl,
+    (pipeline, workspace): (&PipelineDecl, &WorkspaceSource),
     step: &StepDecl,
 ) -> StepWork {
     let (own, defaults) = (&step.settings, &pipeline.defaults);
@@ -37,6 +39,9 @@ pub(super) fn assemble_work(
         dir,
         outputs: names(Some(&step.outputs)),
         junit_reports: reports.collect(),
+        workspace: workspace.clone(),
+        artifacts: step.artifacts.as_ref().map(|artifacts| artifact_rule(known, artifacts)),
+        fetch: fetch_rules(pipeline, step),
         secrets,
         other_secrets,
         axes: Vec::new(),
@@ -44,6 +49,40 @@ pub(super) fn assemble_work(
         pinned: step.pin == PinTarget::Leader && matches!(step.action, spec::ActionDecl::Call(_)),
         about: step.about.clone(),
     }
+}
+
+/// Returns the source of the files of a run: as determined by the command that begins it, or as written.
+pub(super) fn workspace_source(
+    pipeline: &PipelineDecl,
+    determined: Option<&WorkspaceSource>,
+) -> WorkspaceSource {
+    if let Some(determined) = determined {
+        return determined.clone();
+    }
+    match pipeline.workspace.as_ref().map(|workspace| &workspace.value) {
+        None | Some(WorkspaceDecl::Here) => WorkspaceSource::Here,
+        Some(WorkspaceDecl::None) => WorkspaceSource::None,
+        Some(WorkspaceDecl::Shared(path)) => WorkspaceSource::Shared(path.clone()),
+    }
+}
+
+fn artifact_rule(known: &mut PlanTimeRenderer<'_>, declared: &ArtifactsDecl) -> ArtifactRule {
+    let paths = declared.paths.iter().filter_map(|path| known.partial_template(path)).collect();
+    ArtifactRule { paths, when: declared.when, missing: declared.missing }
+}
+
+/// Returns the artifacts that a step gets: those that it names, or else those of all its needs.
+fn fetch_rules(pipeline: &PipelineDecl, step: &StepDecl) -> Vec<FetchRule> {
+    if let Some(named) = &step.fetch {
+        let rule = |fetch: &FetchDecl| FetchRule {
+            step: fetch.step.value.clone(),
+            to: fetch.to.as_ref().map(|to| to.value.clone()),
+        };
+        return named.iter().map(rule).collect();
+    }
+    let needs = step.needs.iter().map(|need| &need.step.value);
+    let hands_on = |name: &&String| pipeline.step(name).is_some_and(|it| it.artifacts.is_some());
+    needs.filter(hands_on).map(|name| FetchRule { step: name.clone(), to: None }).collect()
 }
 
 /// Returns the params that templates of the work still read, in expressions with values that are not known yet.
@@ -71,7 +110,8 @@ pub(super) fn steps_read(step: &StepDecl, work: &StepWork) -> BTreeSet<String> {
         | spec::ActionDecl::Unavailable(_) => &[],
     };
     let needs = called.iter().map(|need| need.step.value.clone());
-    of_steps.filter_map(|path| path.get(1).cloned()).chain(needs).collect()
+    let fetched = work.fetch.iter().map(|rule| rule.step.clone());
+    of_steps.filter_map(|path| path.get(1).cloned()).chain(needs).chain(fetched).collect()
 }
 
 fn action(

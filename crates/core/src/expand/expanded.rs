@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use crate::files::WorkspaceSource;
 use crate::id::StepIx;
 use crate::plan::Plan;
 use crate::time::Span;
@@ -16,6 +17,8 @@ pub struct ExpandInputs<'a> {
     pub name: &'a str,
     /// The given params.
     pub params: &'a BTreeMap<String, String>,
+    /// The source of the files, if the command that begins the run has determined it.
+    pub workspace: Option<&'a WorkspaceSource>,
 }
 
 /// A plan, and additional data for display.

@@ -110,7 +110,11 @@ steps:
 
     fn plan_with(channel: &str) -> Result<ExpandedPipeline, Box<InvalidPipeline>> {
         let params = BTreeMap::from([("channel".to_owned(), channel.to_owned())]);
-        read(FILE).expect("it is valid").plan(ExpandInputs { name: "ship", params: &params })
+        read(FILE).expect("it is valid").plan(ExpandInputs {
+            name: "ship",
+            params: &params,
+            workspace: None,
+        })
     }
 
     #[test]
@@ -143,8 +147,9 @@ steps:
             StepSelection { steps: vec!["build".to_owned()], ..StepSelection::default() };
         let selected = read(FILE).expect("it is valid").select(&selection).expect("it has `build`");
         let params = BTreeMap::from([("channel".to_owned(), "beta".to_owned())]);
-        let expanded =
-            selected.plan(ExpandInputs { name: "ship", params: &params }).expect("valid");
+        let expanded = selected
+            .plan(ExpandInputs { name: "ship", params: &params, workspace: None })
+            .expect("valid");
         assert_eq!(expanded.plan.step_count(), 1);
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::cell_name::cell_values;
 use crate::expr::{ExprScope, Template};
+use crate::files::{ArtifactRule, FetchRule, WorkspaceSource};
 
 /// The work of a step, shared by all cells of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,15 @@ pub struct StepWork {
     /// The files with test results that it writes, as patterns of paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub junit_reports: Vec<Template>,
+    /// The source of the files in its folder.
+    #[serde(default, skip_serializing_if = "WorkspaceSource::is_here")]
+    pub workspace: WorkspaceSource,
+    /// The files that it hands on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<ArtifactRule>,
+    /// The artifacts that it gets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fetch: Vec<FetchRule>,
     /// Secrets that it receives as variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
@@ -125,6 +135,7 @@ impl StepWork {
             | WorkAction::Unavailable { .. } => &[],
         };
         let named = self.vars.iter().chain(&self.env).chain(with).map(|(_, template)| template);
-        named.chain(&self.dir).chain(&self.junit_reports)
+        let paths = self.artifacts.iter().flat_map(|artifacts| &artifacts.paths);
+        named.chain(&self.dir).chain(&self.junit_reports).chain(paths)
     }
 }

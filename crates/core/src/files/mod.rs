@@ -3,15 +3,23 @@
 //! | file | content |
 //! |---|---|
 //! | [`workspace_source`] | the folder in which a step runs |
+//! | [`artifact_rule`] | the files that a step hands on, and those that it gets |
+//! | [`merged_artifacts`] | artifacts of several steps in one folder, without contradictions |
 //! | [`git_address`] | addresses, refs and commits that are passed to git |
 //! | [`path_patterns`] | paths selected by patterns such as `src/**/*.rs` and `!**/*.map` |
 
+pub mod artifact_rule;
 pub mod git_address;
 #[cfg(test)]
 mod git_address_tests;
+pub mod merged_artifacts;
 pub mod path_patterns;
 pub mod workspace_source;
 
+pub use artifact_rule::{
+    ArtifactRule, ArtifactsWhen, CELL_PLACEHOLDER, FetchRule, MissingArtifacts,
+};
 pub use git_address::{GitAddress, GitAddressProblem, GitProtocol};
+pub use merged_artifacts::{FetchedArtifacts, MergeError, merge_artifacts};
 pub use path_patterns::{PathPatterns, PatternProblem};
 pub use workspace_source::{GitWorkspace, WorkspaceSource};

@@ -37,6 +37,11 @@ pub struct GitWorkspace {
 }
 
 impl WorkspaceSource {
+    /// Whether it is [`Here`](Self::Here), the default.
+    pub fn is_here(&self) -> bool {
+        *self == Self::Here
+    }
+
     /// Whether a folder is made for each attempt, and removed after it.
     pub const fn is_made_per_attempt(&self) -> bool {
         match self {

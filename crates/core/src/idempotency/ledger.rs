@@ -262,7 +262,7 @@ mod tests {
     fn oldest_records_are_forgotten_above_the_number_limit() {
         let mut ledger = IdempotencyLedger::default();
         for n in 0..=KEYS_MAX as u64 {
-            record(&mut ledger, &n.to_string(), done(Time::from_millis(n), StepOutput::None));
+            record(&mut ledger, &n.to_string(), done(Time::from_millis(n), StepOutput::NONE));
         }
         let now = Time::from_millis(KEYS_MAX as u64);
         assert!(!is_recorded(&ledger, "0", now) && is_recorded(&ledger, "1", now));
@@ -274,7 +274,7 @@ mod tests {
         let mut ledger = IdempotencyLedger::default();
         let large: Arc<str> = "x".repeat(64 * 1024).into();
         for n in 0..600 {
-            let output = StepOutput::Inline(Arc::clone(&large));
+            let output = StepOutput::inline(Arc::clone(&large));
             record(&mut ledger, &n.to_string(), done(Time::from_millis(n), output));
         }
         assert!((500..512).contains(&ledger.pages.len()), "{}", ledger.pages.len());
@@ -285,11 +285,11 @@ mod tests {
     #[test]
     fn record_is_reused_for_a_month() {
         let mut ledger = IdempotencyLedger::default();
-        record(&mut ledger, "k", done(Time::ZERO, StepOutput::None));
+        record(&mut ledger, "k", done(Time::ZERO, StepOutput::NONE));
         let month = Time::ZERO + KEY_AGE;
         assert!(is_recorded(&ledger, "k", Time::from_millis(month.as_millis() - 1)));
         assert!(!is_recorded(&ledger, "k", month));
-        record(&mut ledger, "other", done(month, StepOutput::None));
+        record(&mut ledger, "other", done(month, StepOutput::NONE));
         assert_eq!(ledger.pages.len(), 1, "an expired record is removed");
     }
 }

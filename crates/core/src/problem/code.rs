@@ -130,6 +130,10 @@ codes! {
     LongName = "E069",
     /// An `exclude` or `include` that matches no cell.
     NoSuchCell = "E070",
+    /// A fetch of a step that hands on no files.
+    NoArtifacts = "E071",
+    /// A path or pattern that is invalid there.
+    BadPath = "E072",
 
     /// An unknown name in an expression.
     UnknownPath = "E081",

@@ -20,7 +20,7 @@ use crate::engine::{
 use crate::id::{Fence, RunId, StepIx, TokenId, WorkerId};
 use crate::idempotency::IdempotencyOrigin;
 use crate::json_form::AsText;
-use crate::outcome::{Outcome, StepOutput};
+use crate::outcome::{Outcome, StepValue};
 use crate::plan::Plan;
 use crate::time::{Span, Time};
 
@@ -371,15 +371,14 @@ fn outcome_json(outcome: &Outcome) -> Map<String, Value> {
     if let Some(code) = outcome.exit_code {
         data.insert("exit_code".to_owned(), code.into());
     }
-    let output = match &outcome.output {
-        StepOutput::None => return data,
-        StepOutput::Inline(text) => json!({ "bytes": text.len() }),
-        StepOutput::Digest { hash, size } => {
-            json!({ "bytes": size, "blake3": blake3::Hash::from_bytes(*hash).to_hex().as_str() })
-        }
-        StepOutput::Kept(kept) => kept.to_json(),
+    let output = match &outcome.output.value {
+        StepValue::None => None,
+        StepValue::Inline(text) => Some(json!({ "bytes": text.len() })),
+        StepValue::Kept(kept) => Some(kept.to_json()),
     };
-    data.insert("output".to_owned(), output);
+    let artifacts = outcome.output.artifacts.map(|manifest| manifest.to_string().into());
+    data.extend(output.map(|output| ("output".to_owned(), output)));
+    data.extend(artifacts.map(|manifest| ("artifacts".to_owned(), manifest)));
     data
 }
 

@@ -145,7 +145,10 @@ impl Engine {
             write!(text, " avoiding {}", avoid.worker)?;
         }
         if let Some(output) = run.outputs.get(&node) {
-            write!(text, " output {output:?}")?;
+            write!(text, " output {:?}", output.value)?;
+            if let Some(artifacts) = output.artifacts {
+                write!(text, " artifacts {artifacts:?}")?;
+            }
         }
         writeln!(text)
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::names::is_name;
 use crate::expr::{Expression, IfCondition, Template};
+use crate::files::{ArtifactsWhen, MissingArtifacts};
 use crate::plan::{LockOrder, OnLostContact, PinTarget, RetryOn};
 use crate::requirement::RequirementClause;
 use crate::time::Span;
@@ -95,6 +96,8 @@ pub struct PipelineDecl {
     pub locks: Vec<(Spanned<String>, SpannedSetting<u32>)>,
     /// Settings of steps without their own.
     pub defaults: StepSettings,
+    /// The source of the files that its steps find.
+    pub workspace: Option<Spanned<WorkspaceDecl>>,
     /// The steps in file order.
     pub steps: Vec<StepDecl>,
     /// All secrets that the file lists, including those of steps that are not selected.
@@ -106,6 +109,37 @@ impl PipelineDecl {
     pub fn step(&self, name: &str) -> Option<&StepDecl> {
         self.steps.iter().find(|step| step.name.value == name)
     }
+}
+
+/// The source of the files of a run, as written in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkspaceDecl {
+    /// `here`
+    Here,
+    /// `none`
+    None,
+    /// `{ shared: PATH }`
+    Shared(String),
+}
+
+/// The files that a step hands on.
+#[derive(Clone, Debug)]
+pub struct ArtifactsDecl {
+    /// Patterns of paths.
+    pub paths: Vec<SpannedTemplate>,
+    /// The attempts whose files are kept.
+    pub when: ArtifactsWhen,
+    /// What follows if no file matches.
+    pub missing: MissingArtifacts,
+}
+
+/// Artifacts that a step gets.
+#[derive(Clone, Debug)]
+pub struct FetchDecl {
+    /// The name of the step that makes them.
+    pub step: Spanned<String>,
+    /// The folder in which they are written.
+    pub to: Option<Spanned<String>>,
 }
 
 /// A declared param: a value given when a run begins.
@@ -172,6 +206,10 @@ pub struct StepDecl {
     pub idempotency_key: Option<SpannedTemplate>,
     /// The files with test results that it writes, as patterns of paths.
     pub junit_reports: Vec<SpannedTemplate>,
+    /// The files that it hands on.
+    pub artifacts: Option<ArtifactsDecl>,
+    /// The artifacts that it gets; `None` for those of all its needs.
+    pub fetch: Option<Vec<FetchDecl>>,
     /// The settings that may have a default.
     pub settings: StepSettings,
 }

@@ -18,6 +18,12 @@ pub(crate) const OUTPUTS_MAX: usize = 256;
 /// Patterns of the reports of a step: each is compared with every file that is looked at.
 pub(crate) const REPORT_PATTERNS_MAX: usize = 64;
 
+/// Patterns of the artifacts of a step. Each is compared with every path of the workspace.
+pub(crate) const ARTIFACT_PATHS_MAX: usize = 100;
+
+/// Steps whose artifacts a step gets by name.
+pub(crate) const FETCHES_MAX: usize = 1_000;
+
 /// Axes of a matrix: with two values each, more make more cells than a matrix may have.
 pub(crate) const AXES_MAX: usize = 16;
 

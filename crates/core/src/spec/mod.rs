@@ -22,10 +22,10 @@ pub(crate) mod yaml;
 pub use callable::{CallableCatalog, CallableNeed, CallableNeedForm, CallableSet, CallableStep};
 pub(crate) use check::platform_problem;
 pub use declaration::{
-    ActionDecl, CallDecl, CallTarget, LockRef, MatrixAxis, MatrixCellPart, MatrixDecl, MatrixForm,
-    NeedRef, NodeFilter, ParamDecl, ParamKind, PipelineDecl, RetryDecl, Spanned, SpannedCondition,
-    SpannedPath, SpannedSetting, SpannedTemplate, StepDecl, StepSettings, TemplatedValue,
-    VariableDecl,
+    ActionDecl, ArtifactsDecl, CallDecl, CallTarget, FetchDecl, LockRef, MatrixAxis,
+    MatrixCellPart, MatrixDecl, MatrixForm, NeedRef, NodeFilter, ParamDecl, ParamKind,
+    PipelineDecl, RetryDecl, Spanned, SpannedCondition, SpannedPath, SpannedSetting,
+    SpannedTemplate, StepDecl, StepSettings, TemplatedValue, VariableDecl, WorkspaceDecl,
 };
 pub use duration::{DurationError, parse_duration, parse_positive_duration};
 pub(crate) use keys::{PER_WORKER, PRIORITY, ValueShape};

@@ -9,7 +9,7 @@ use super::run_summary::RunSummary;
 use super::step_summary::StepSummary;
 use super::worker_share::WorkerShare;
 use crate::json_form::{AsText, AsWord};
-use crate::outcome::StepOutput;
+use crate::outcome::{StepOutput, StepValue};
 use crate::report::{IdempotencyOriginJson, UtcTime};
 use crate::time::Time;
 
@@ -111,15 +111,11 @@ fn attempt_json<'a>(one: &DeliverySummary<'a>, now: Time) -> AttemptJson<'a> {
 
 /// The outputs as JSON, or as a string if they are not JSON.
 fn output_json(output: &StepOutput) -> Value {
-    match output {
-        StepOutput::None => Value::Null,
-        StepOutput::Inline(text) => {
+    match &output.value {
+        StepValue::None => Value::Null,
+        StepValue::Inline(text) => {
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))
         }
-        StepOutput::Digest { hash, size } => {
-            let hash = blake3::Hash::from_bytes(*hash).to_hex();
-            json!({ "blake3": hash.as_str(), "bytes": size })
-        }
-        StepOutput::Kept(kept) => kept.to_json(),
+        StepValue::Kept(kept) => kept.to_json(),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::run_summary::RunSummary;
 use crate::engine::{ReusedOutcome, RunOptions};
 use crate::id::StepIx;
-use crate::outcome::{RunStatus, StepOutput, StepStatus};
+use crate::outcome::{RunStatus, StepOutput, StepStatus, StepValue};
 use crate::plan::{Plan, StatusCondition};
 
 /// The scope of a rerun.
@@ -69,8 +69,7 @@ impl RunSummary {
 
     /// Returns the steps whose results were in the memory of a worker, which may have lost them.
     fn steps_with_memory_results(&self) -> Vec<StepIx> {
-        let in_memory =
-            |output: &StepOutput| matches!(output, StepOutput::Kept(kept) if kept.is_in_memory());
+        let in_memory = |output: &StepOutput| matches!(&output.value, StepValue::Kept(kept) if kept.is_in_memory());
         let steps = self.steps().filter(|step| step.output().is_some_and(in_memory));
         steps.map(|step| step.ix()).collect()
     }

@@ -262,7 +262,7 @@ mod tests {
         }
         let plan = Arc::new(plan.build().expect("a valid plan"));
         let reused =
-            vec![ReusedOutcome { step: StepIx(2), from: RunId(6), output: StepOutput::None }];
+            vec![ReusedOutcome { step: StepIx(2), from: RunId(6), output: StepOutput::NONE }];
         Event::RunSubmitted(event::RunSubmitted {
             run: RUN,
             plan,

@@ -153,7 +153,7 @@ fn rerun(cluster: &mut TestCluster, reused: Vec<ReusedOutcome>) -> EngineAnswer 
 }
 
 fn reuse(step: u32) -> ReusedOutcome {
-    let output = StepOutput::Inline("version=3".into());
+    let output = StepOutput::inline("version=3");
     ReusedOutcome { step: StepIx(step), from: RunId(70), output }
 }
 
@@ -236,7 +236,7 @@ fn outputs_of_an_earlier_run_that_are_too_large_together_are_refused() {
             plan.plain(name, []);
         }
     });
-    let output = StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+    let output = StepOutput::inline("x".repeat(INLINE_OUTPUT_MAX));
     let reuse = |step| ReusedOutcome { step, from: RunId(70), output: output.clone() };
     let reused = plan.nodes().map(reuse).collect();
     let options = RunOptions { root: Some(RunId(70)), ..RunOptions::default() };

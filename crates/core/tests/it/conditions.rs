@@ -18,7 +18,7 @@ fn asks(expression: &str) -> StepSpec {
 }
 
 fn with_output(text: &str) -> Outcome {
-    Outcome { output: StepOutput::Inline(text.into()), ..Outcome::exit(0) }
+    Outcome { output: StepOutput::inline(text), ..Outcome::exit(0) }
 }
 
 /// `build`, then `deploy` under the condition, then `tell`.
@@ -124,7 +124,7 @@ fn step_with_inputs_beyond_the_message_limit_fails_with_a_reason() {
         plan.plain("behind", ["all"]);
     });
     for name in &names {
-        let output = StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+        let output = StepOutput::inline("x".repeat(INLINE_OUTPUT_MAX));
         cluster.finish("alpha", name, Outcome { output, ..Outcome::exit(0) });
     }
     assert_eq!(cluster.status("all"), StepStatus::Failed, "no worker was lost to it");
@@ -135,7 +135,7 @@ fn step_with_inputs_beyond_the_message_limit_fails_with_a_reason() {
 /// The result of `build`, which is stored outside the journal.
 fn kept(location: LargeValueLocation) -> Outcome {
     let kept = LargeValueRef { run: RunId(1), step: BUILD, attempt: 1, delivery: 1, location };
-    Outcome { output: StepOutput::Kept(kept.into()), ..Outcome::exit(0) }
+    Outcome { output: StepOutput::kept(kept), ..Outcome::exit(0) }
 }
 
 #[test]

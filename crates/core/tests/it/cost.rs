@@ -105,7 +105,7 @@ impl MeasuredEngine {
 
     /// Ends the running steps.
     fn finish(&mut self) -> usize {
-        self.finish_with(&StepOutput::None)
+        self.finish_with(&StepOutput::NONE)
     }
 
     /// Ends the running steps, and reports all of them at once.
@@ -283,7 +283,7 @@ fn limit_on_all_active_runs_is_reported_with_its_numbers() {
 
 /// The largest output that an event contains.
 fn largest() -> StepOutput {
-    StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into())
+    StepOutput::inline("x".repeat(INLINE_OUTPUT_MAX))
 }
 
 /// The bytes that one event may add to a batch that is almost full.

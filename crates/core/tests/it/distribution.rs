@@ -70,7 +70,7 @@ fn a_dependent_on_another_worker_starts_only_when_the_outcome_is_recorded() {
         plan.step("test", windlass_core::plan::StepSpec::requiring(["test"]), ["build"]);
     });
     cluster.cut("alpha");
-    let outcome = Outcome { output: StepOutput::Inline("version=3".into()), ..Outcome::exit(0) };
+    let outcome = Outcome { output: StepOutput::inline("version=3"), ..Outcome::exit(0) };
     cluster.finish("alpha", "build", outcome);
     assert_eq!(cluster.status("test"), StepStatus::Waiting);
     assert!(cluster.running("beta").is_empty());

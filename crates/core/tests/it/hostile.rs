@@ -5,7 +5,9 @@ use windlass_core::engine::{
     StepSettlement, StoreHistory, SubmitRun, event,
 };
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, WorkerId};
-use windlass_core::outcome::{INLINE_OUTPUT_MAX, Outcome, RunStatus, StepOutput, StepStatus};
+use windlass_core::outcome::{
+    INLINE_OUTPUT_MAX, Outcome, RunStatus, StepOutput, StepStatus, StepValue,
+};
 use windlass_core::plan::{PlanBuilder, PlanError, RetryPolicy, StepSpec, WORK_MAX};
 use windlass_core::session::{
     Exchange, ExchangeReply, ExchangeReplyBody, FinishedAttempt, LeaseRef, OutcomeVerdict,
@@ -191,7 +193,7 @@ fn late_outcome_is_kept_only_for_a_lease_that_existed() {
     cluster.join("beta", 1, []);
     let mut exchange = cluster.send("beta");
     let mut late = claim(fence.0, 1, 9999);
-    late.outcome.output = StepOutput::Inline("x".repeat(900_000).into());
+    late.outcome.output = StepOutput::inline("x".repeat(900_000));
     exchange.finished.push(late);
     cluster.arrive(&exchange);
     let kept = cluster.journal.iter().any(|event| matches!(event, Event::LateOutcome(_)));
@@ -220,11 +222,11 @@ fn many_large_outputs_are_reported_in_messages_that_fit() {
     cluster.submit("ship", |plan| names.iter().for_each(|name| plan.plain(name, [])));
     cluster.cut("alpha");
     for name in &names {
-        let output = StepOutput::Inline("x".repeat(INLINE_OUTPUT_MAX).into());
+        let output = StepOutput::inline("x".repeat(INLINE_OUTPUT_MAX));
         cluster.finish("alpha", name, Outcome { output, ..Outcome::exit(0) });
     }
-    let length = |finished: &FinishedAttempt| match &finished.outcome.output {
-        StepOutput::Inline(text) => text.len(),
+    let length = |finished: &FinishedAttempt| match &finished.outcome.output.value {
+        StepValue::Inline(text) => text.len(),
         _ => 0,
     };
     let bytes: usize = cluster.send("alpha").finished.iter().map(length).sum();

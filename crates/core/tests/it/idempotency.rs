@@ -11,7 +11,7 @@ use windlass_core::time::Span;
 use crate::test_cluster::TestCluster;
 
 fn with_output(text: &str) -> Outcome {
-    Outcome { output: StepOutput::Inline(text.into()), ..Outcome::exit(0) }
+    Outcome { output: StepOutput::inline(text), ..Outcome::exit(0) }
 }
 
 fn again(key: &str) -> StepSpec {

@@ -40,7 +40,7 @@ fn step_that_ended_without_contact_is_not_run_again() {
         plan.plain("build", []);
         plan.plain("test", ["build"]);
     });
-    let output = StepOutput::Inline("{\"tag\":\"v1\"}".into());
+    let output = StepOutput::inline("{\"tag\":\"v1\"}");
     ends_out_of_reach(
         &mut cluster,
         "build",

@@ -268,10 +268,7 @@ fn heavy_cluster() -> TestCluster {
 /// Most of the output has to be escaped, once in the output and again in the message.
 fn heavy_output() -> Outcome {
     let quotes = "\\\"".repeat(INLINE_OUTPUT_MAX / 2 - 8);
-    Outcome {
-        output: StepOutput::Inline(format!("{{\"text\":\"{quotes}\"}}").into()),
-        ..Outcome::exit(0)
-    }
+    Outcome { output: StepOutput::inline(format!("{{\"text\":\"{quotes}\"}}")), ..Outcome::exit(0) }
 }
 
 fn size(replies: &[ExchangeReply]) -> usize {

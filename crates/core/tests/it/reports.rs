@@ -200,7 +200,7 @@ fn stop_reason_is_reported_as_text() {
 fn events_in_json_omit_plan_and_output() {
     let mut cluster = TestCluster::new().worker("alpha", 1, ["linux"]);
     cluster.submit("ship", |plan| plan.plains(["a"]));
-    let output = StepOutput::Inline("{\"password\":\"hunter2\"}".into());
+    let output = StepOutput::inline("{\"password\":\"hunter2\"}");
     cluster.finish("alpha", "a", Outcome { output, ..Outcome::exit(0) });
     let at = Time::from_millis(1_790_000_000_123);
     let lines =

@@ -70,7 +70,7 @@ fn ended_steps_stay_ended_and_the_others_run() {
                 ["build", "slow"],
             );
         });
-        let output = StepOutput::Inline("{\"ok\":1}".into());
+        let output = StepOutput::inline("{\"ok\":1}");
         cluster.finish("ben", "build", Outcome { output, ..Outcome::exit(0) });
         interrupts(&mut cluster, "ship", "ben", sealed);
         assert_eq!(resume(&mut cluster, "ship", Some("ann")), resumed());

@@ -183,10 +183,8 @@ fn an_output_that_is_too_large_fails_the_step() {
     let mut cluster = TestCluster::new().worker("alpha", 2, []);
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
     cluster.submit_with("ship", options, |plan| plan.plains(["fits", "too-large"]));
-    let output = |size: usize| Outcome {
-        output: StepOutput::Inline("x".repeat(size).into()),
-        ..Outcome::exit(0)
-    };
+    let output =
+        |size: usize| Outcome { output: StepOutput::inline("x".repeat(size)), ..Outcome::exit(0) };
     cluster.finish("alpha", "fits", output(INLINE_OUTPUT_MAX));
     cluster.finish("alpha", "too-large", output(INLINE_OUTPUT_MAX + 1));
     assert_eq!(cluster.status("fits"), StepStatus::Succeeded);

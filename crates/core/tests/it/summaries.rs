@@ -126,7 +126,7 @@ fn summary_matches_the_engine_and_shows_waits_attempts_and_critical_path() {
     story.after(3).succeed("fetch");
     story.after(4).finish("flaky", Outcome::exit(9));
     story.after(6).after(1).succeed("flaky");
-    let output = StepOutput::Inline(r#"{"version":"1.2"}"#.into());
+    let output = StepOutput::inline(r#"{"version":"1.2"}"#);
     story.after(5).finish("ship", Outcome { output, ..Outcome::exit(0) });
     insta::assert_snapshot!(story.text(), @r"
     fetch succeeded [1.1@alpha] wait 0s time 5s

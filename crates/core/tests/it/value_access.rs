@@ -18,7 +18,7 @@ fn result(run: u64, step: StepIx) -> LargeValueRef {
 }
 
 fn with_result(run: u64, step: StepIx) -> Outcome {
-    Outcome { output: StepOutput::Kept(result(run, step).into()), ..Outcome::exit(0) }
+    Outcome { output: StepOutput::kept(result(run, step)), ..Outcome::exit(0) }
 }
 
 fn reading(node: StepIx) -> StepSpec {
@@ -115,7 +115,7 @@ fn result_of_an_earlier_run_that_was_taken_over_may_be_fetched() {
         plan.step("deploy", reading(BUILD), ["build"]);
     });
     let options = RunOptions { root: Some(RunId(70)), ..RunOptions::default() };
-    let output = StepOutput::Kept(result(70, BUILD).into());
+    let output = StepOutput::kept(result(70, BUILD));
     let reused = vec![ReusedOutcome { step: BUILD, from: RunId(70), output }];
     cluster.submit_whole("ship", SubmitRun { options, reused, ..SubmitRun::new(RunId(71), plan) });
     cluster.pump();

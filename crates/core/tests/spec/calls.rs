@@ -50,8 +50,11 @@ fn planned(text: &str, calls: &CallableSet) -> ExpandedPipeline {
         calls,
     );
     let pipeline = pipeline.unwrap_or_else(|| panic!("{problems:?}"));
-    expand_pipeline(&pipeline, ExpandInputs { name: "ship", params: &BTreeMap::new() })
-        .expect("it expands")
+    expand_pipeline(
+        &pipeline,
+        ExpandInputs { name: "ship", params: &BTreeMap::new(), workspace: None },
+    )
+    .expect("it expands")
 }
 
 const SOUND: &str = r#"

@@ -63,7 +63,7 @@ pub(crate) fn plan_with(
     let Some(pipeline) = pipeline else { return Err(problems) };
     let given: BTreeMap<String, String> =
         given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    expand_pipeline(&pipeline, ExpandInputs { name: "ship", params: &given })
+    expand_pipeline(&pipeline, ExpandInputs { name: "ship", params: &given, workspace: None })
 }
 
 /// Returns the plan as text: nodes with their needs, the settings that are not defaults, and the work.

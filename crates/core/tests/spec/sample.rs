@@ -19,10 +19,10 @@ fn smallest_file_is_planned() {
 #[test]
 fn sample_reports_only_unavailable_keys() {
     assert_snapshot!(listed(SAMPLE), @r#"
-    windlass.yml:4:1: error[E043]: `workspace` is not available yet
+    windlass.yml:4:14: error[E043]: `git` is not available yet
+    windlass.yml:4:50: error[E043]: `ref` is not available yet
     windlass.yml:12:5: error[E043]: `inputs` is not available yet
     windlass.yml:24:5: error[E043]: `image` is not available yet
-    windlass.yml:32:5: error[E043]: `artifacts` is not available yet
     windlass.yml:42:5: error[E043]: `http` is not available yet
     "#);
 }
@@ -53,12 +53,14 @@ fn sample_is_planned_with_unavailable_keys_as_notes() {
     test <- test[linux,sqlite] test[linux,postgres] test[windows,sqlite]
     bundle <- test
         requires docker, cpu>=4, mem>=8GiB, gpu | tpu, not spot
-        {"action":{"script":{"text":"./bundle.sh \"$CHANNEL\"\necho \"version=$(cat VERSION)\" >> \"$WINDLASS_OUTPUT\"\n"}},"env":[["CARGO_TERM_COLOR","always"],["CHANNEL","beta"]],"outputs":["version"],"other_secrets":["DEPLOY_TOKEN"]}
+        {"action":{"script":{"text":"./bundle.sh \"$CHANNEL\"\necho \"version=$(cat VERSION)\" >> \"$WINDLASS_OUTPUT\"\n"}},"env":[["CARGO_TERM_COLOR","always"],["CHANNEL","beta"]],"outputs":["version"],"artifacts":{"paths":["dist/**"],"when":"success","missing":"fail"},"other_secrets":["DEPLOY_TOKEN"]}
     soak <- bundle
-        {"action":{"exec":{"argv":["./soak.sh","dist/"]}},"env":[["CARGO_TERM_COLOR","always"]],"other_secrets":["DEPLOY_TOKEN"]}
+        reads bundle
+        {"action":{"exec":{"argv":["./soak.sh","dist/"]}},"env":[["CARGO_TERM_COLOR","always"]],"fetch":[{"step":"bundle"}],"other_secrets":["DEPLOY_TOKEN"]}
     deploy <- bundle soak
         when Fails("params.channel == \"stable\"  (params.channel = \"beta\")")
-        {"action":{"unavailable":{"key":"http"}},"env":[["CARGO_TERM_COLOR","always"]],"secrets":["DEPLOY_TOKEN"]}
+        reads bundle
+        {"action":{"unavailable":{"key":"http"}},"env":[["CARGO_TERM_COLOR","always"]],"fetch":[{"step":"bundle"}],"secrets":["DEPLOY_TOKEN"]}
     tell <- deploy
         {"action":{"exec":{"argv":["./notify.sh"]}},"env":[["CARGO_TERM_COLOR","always"]],"other_secrets":["DEPLOY_TOKEN"]}
     "#);
@@ -71,8 +73,8 @@ fn sample_deploys_with_another_channel() {
         page.lines().skip_while(|line| !line.starts_with("deploy")).take(3).collect();
     assert_snapshot!(deploy.join("\n"), @r#"
     deploy <- bundle soak
-        {"action":{"unavailable":{"key":"http"}},"env":[["CARGO_TERM_COLOR","always"]],"secrets":["DEPLOY_TOKEN"]}
-    tell <- deploy
+        reads bundle
+        {"action":{"unavailable":{"key":"http"}},"env":[["CARGO_TERM_COLOR","always"]],"fetch":[{"step":"bundle"}],"secrets":["DEPLOY_TOKEN"]}
     "#);
 }
 

@@ -10,7 +10,20 @@ fn every_key_is_described() {
     let names: Vec<&str> = defs.keys().map(String::as_str).collect();
     assert_eq!(
         names,
-        ["defaults", "lock", "matrix", "need", "nodes", "param", "reports", "retry", "step"]
+        [
+            "artifacts",
+            "defaults",
+            "fetch",
+            "lock",
+            "matrix",
+            "need",
+            "nodes",
+            "param",
+            "reports",
+            "retry",
+            "step",
+            "workspace"
+        ]
     );
     for object in defs.values().chain([&schema]) {
         for (key, value) in object["properties"].as_object().expect("an object has keys") {

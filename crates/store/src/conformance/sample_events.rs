@@ -13,6 +13,7 @@ use windlass_core::engine::{
 use windlass_core::id::{Fence, Incarnation, RunId, Seq, StepIx, Term, TokenId, WorkerId};
 use windlass_core::idempotency::IdempotencyOrigin;
 use windlass_core::large_value::{LargeValueLocation, LargeValueRef};
+use windlass_core::object::ObjectId;
 use windlass_core::outcome::{Outcome, OutcomeKind, RunStatus, StepOutput, StepStatus};
 use windlass_core::plan::{
     IdempotencySpec, LockOrder, LockUse, OnFailure, OnLostContact, PinTarget, Placement, Plan,
@@ -144,9 +145,9 @@ fn runs() -> Vec<Event> {
         parent: Some(ParentStep { run: RunId(3), step: STEP }),
     };
     let reused = vec![
-        reused(0, StepOutput::None),
-        reused(1, StepOutput::Inline("{\"version\":\"1.2\"}".into())),
-        reused(2, StepOutput::Digest { hash: [0xa5; 32], size: u64::MAX }),
+        reused(0, StepOutput::NONE),
+        reused(1, StepOutput::inline("{\"version\":\"1.2\"}")),
+        reused(2, with_files(StepOutput::NONE)),
     ];
     let cancelled = |level, reason| Event::RunCancelled(event::RunCancelled { run, level, reason });
     let ended = |status| Event::RunEnded(event::RunEnded { run, status });
@@ -188,7 +189,7 @@ fn progress() -> RunProgress {
         output,
         ..StepProgress::fresh(STEP)
     };
-    let text = StepOutput::Inline("{\"version\":\"1.2\"}".into());
+    let text = StepOutput::inline("{\"version\":\"1.2\"}");
     RunProgress {
         submitted_at: Time::from_millis(u64::MAX),
         interrupted_at: Time::from_millis(u64::MAX),
@@ -196,10 +197,10 @@ fn progress() -> RunProgress {
         superseded: true,
         steps: vec![
             step(StepStatus::Succeeded, None, text),
-            step(StepStatus::Waiting, None, StepOutput::None),
-            step(StepStatus::Blocked, Some(StepBlocker::Failure(STEP)), StepOutput::None),
-            step(StepStatus::Blocked, Some(StepBlocker::NeedCouldNotRun(STEP)), StepOutput::None),
-            step(StepStatus::Skipped, Some(StepBlocker::Unplaceable), StepOutput::None),
+            step(StepStatus::Waiting, None, StepOutput::NONE),
+            step(StepStatus::Blocked, Some(StepBlocker::Failure(STEP)), StepOutput::NONE),
+            step(StepStatus::Blocked, Some(StepBlocker::NeedCouldNotRun(STEP)), StepOutput::NONE),
+            step(StepStatus::Skipped, Some(StepBlocker::Unplaceable), StepOutput::NONE),
         ],
     }
 }
@@ -273,8 +274,8 @@ fn keys() -> Vec<Event> {
         Event::RunSubmitted(event::RunSubmitted { run, plan, options, reused }),
         Event::KeyTaken(event::KeyTaken { run, step, key: key() }),
         Event::KeyAwaited(event::KeyAwaited { run, step, key: key(), by: RunId(1) }),
-        recalled(StepOutput::None),
-        recalled(StepOutput::Inline("{\"url\":\"x\"}".into())),
+        recalled(StepOutput::NONE),
+        recalled(StepOutput::inline("{\"url\":\"x\"}")),
         Event::StepSettled(event::StepSettled {
             run,
             step,
@@ -333,6 +334,11 @@ fn leases() -> Vec<Event> {
     events
 }
 
+/// Adds a manifest of artifacts to an output.
+fn with_files(output: StepOutput) -> StepOutput {
+    StepOutput { artifacts: Some(ObjectId::of(b"manifest")), ..output }
+}
+
 fn endings() -> Vec<Event> {
     let (run, step, fence) = (RUN, STEP, FENCE);
     let at = Time::from_millis(1_790_000_001_000);
@@ -342,18 +348,14 @@ fn endings() -> Vec<Event> {
     };
     let reported = |outcome, next| ended(outcome, next, LeaseEndKind::Reported);
     let done = StepFollowUp::Done;
-    let digest = StepOutput::Digest { hash: [7; 32], size: 1 << 40 };
     let kept = |location| {
         let (attempt, delivery) = (u16::MAX, 1);
-        StepOutput::Kept(Arc::new(LargeValueRef { run, step, attempt, delivery, location }))
+        StepOutput::kept(LargeValueRef { run, step, attempt, delivery, location })
     };
     let with_leader = LargeValueLocation::Leader { hash: [9; 32], size: 1 << 24 };
     vec![
-        reported(
-            with_output(StepOutput::Inline("ü".repeat(1000).into())),
-            done(StepStatus::Succeeded),
-        ),
-        reported(with_output(digest), done(StepStatus::Succeeded)),
+        reported(with_output(StepOutput::inline("ü".repeat(1000))), done(StepStatus::Succeeded)),
+        reported(with_output(with_files(StepOutput::NONE)), done(StepStatus::Succeeded)),
         reported(with_output(kept(with_leader)), done(StepStatus::Succeeded)),
         reported(
             with_output(kept(LargeValueLocation::Worker { name: "leader".into() })),

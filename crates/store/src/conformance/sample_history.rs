@@ -90,7 +90,7 @@ impl SampleHistoryBuilder {
         self.exchange(ALPHA);
         self.finish((run, "lint"), Outcome::exit(75));
         self.pass(Span::secs(2));
-        let output = StepOutput::Inline("{\"findings\":0}".into());
+        let output = StepOutput::inline("{\"findings\":0}");
         self.exchange(ALPHA);
         self.finish((run, "lint"), Outcome { output, ..Outcome::exit(0) });
         self.run_all_steps(&Outcome::exit(0));
@@ -103,7 +103,7 @@ impl SampleHistoryBuilder {
         let run = self.submit(
             2,
             ship(),
-            vec![ReusedOutcome { step: lint, from, output: StepOutput::None }],
+            vec![ReusedOutcome { step: lint, from, output: StepOutput::NONE }],
         );
         self.exchange(ALPHA);
         self.finish((run, "test[stable]"), Outcome::plain(OutcomeKind::TimedOut));
@@ -172,7 +172,7 @@ impl SampleHistoryBuilder {
         let first = self.submit(8, release(), Vec::new());
         self.submit(9, release(), Vec::new());
         self.exchange(ALPHA);
-        let output = StepOutput::Inline("{\"url\":\"https://registry.example/ship/1.2\"}".into());
+        let output = StepOutput::inline("{\"url\":\"https://registry.example/ship/1.2\"}");
         self.finish((first, "publish"), Outcome { output, ..Outcome::exit(0) });
         self.submit(10, release(), Vec::new());
     }
@@ -186,7 +186,7 @@ impl SampleHistoryBuilder {
         submit.options.owner = Some(owner(DELTA));
         self.ask(EngineRequest::Submit(submit));
         self.exchange(DELTA);
-        let output = StepOutput::Inline("{\"findings\":0}".into());
+        let output = StepOutput::inline("{\"findings\":0}");
         self.finish((run, "lint"), Outcome { output, ..Outcome::exit(0) });
         self.exchange(DELTA);
         let incarnation = Incarnation(1);

@@ -153,7 +153,7 @@ impl SimWorld<'_> {
         let reuse = |step: &u32| ReusedOutcome {
             step: StepIx(*step),
             from: RunId(9_999),
-            output: StepOutput::None,
+            output: StepOutput::NONE,
         };
         let owner = match sketch.owner {
             Some(worker) => Some(self.owner_now(worker)?),

@@ -7,9 +7,9 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "postgres")]
 use super::commands::store;
 use super::commands::{
-    audit, cancel, ci, completions, config, context, dev, doctor, expand, explain, graph, init,
-    keys, locks, logs, plan, queue, rerun, run, runs, schema, serve, show, submit, token, validate,
-    watch, why, worker, workers,
+    artifacts, audit, cancel, ci, completions, config, context, dev, doctor, expand, explain,
+    graph, init, keys, locks, logs, plan, queue, rerun, run, runs, schema, serve, show, submit,
+    token, validate, watch, why, worker, workers,
 };
 use super::help;
 
@@ -36,6 +36,7 @@ pub(super) enum CliCommand {
     Cancel(cancel::CancelArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Artifacts(artifacts::ArtifactsArgs),
     Logs(logs::LogsArgs),
     Why(why::WhyArgs),
     Watch(watch::WatchArgs),

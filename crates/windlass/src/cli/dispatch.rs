@@ -49,6 +49,7 @@ fn answer(command: CliCommand, links: MailboxRegistry, compiled: ProgramExtensio
         CliCommand::Cancel(args) => commands::cancel::run(&args, &context),
         CliCommand::Runs(args) => commands::runs::run(&args, &context),
         CliCommand::Show(args) => commands::show::run(&args, &context),
+        CliCommand::Artifacts(args) => commands::artifacts::run(&args, &context),
         CliCommand::Logs(args) => commands::logs::run(&args, &context),
         CliCommand::Why(args) => commands::why::run(&args, &context),
         CliCommand::Watch(args) => commands::watch::run(&args, &context),

@@ -20,7 +20,7 @@ The smallest pipeline, in a file windlass.yml:
 /// The commands by purpose. A command without a group fails a test.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "rerun", "cancel", "watch"]),
-    ("Look", &["runs", "show", "logs", "why", "plan", "graph", "explain"]),
+    ("Look", &["runs", "show", "logs", "artifacts", "why", "plan", "graph", "explain"]),
     ("Write a pipeline", &["init", "validate", "expand", "schema", "ci"]),
     ("This machine", &["doctor", "config", "completions"]),
     ("Use a cluster", &["submit", "workers", "locks", "keys", "queue", "context"]),

@@ -9,6 +9,7 @@ use windlass_core::expand::{
     ExpandInputs, ExpandedPipeline, InvalidPipeline, PipelineChecks, SelectionError, StepSelection,
     ValidPipeline,
 };
+use windlass_core::files::WorkspaceSource;
 use windlass_core::problem::{ProblemCode, ProblemSeverity, SOURCE_MAX, SourceFile};
 use windlass_core::spec::CallableSet;
 
@@ -91,9 +92,18 @@ impl LoadedPipeline {
 
     /// The plan with these params.
     pub(crate) fn plan(&self, given: &[ParamArg]) -> Result<ExpandedPipeline, CliError> {
+        self.plan_in(given, None)
+    }
+
+    /// The plan with these params, whose steps find the files of this source.
+    pub(crate) fn plan_in(
+        &self,
+        given: &[ParamArg],
+        workspace: Option<&WorkspaceSource>,
+    ) -> Result<ExpandedPipeline, CliError> {
         let given = given.iter().map(|param| (param.name.clone(), param.value.clone()));
         let (name, params) = (self.project.name(), given.collect::<BTreeMap<String, String>>());
-        Ok(self.valid.plan(ExpandInputs { name: &name, params: &params })?)
+        Ok(self.valid.plan(ExpandInputs { name: &name, params: &params, workspace })?)
     }
 }
 

@@ -43,10 +43,6 @@ mod render;
 mod run_source;
 mod run_watch;
 mod settings;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "`windlass submit` will send snapshots")
-)]
 mod snapshot;
 mod step_summaries;
 mod step_tests;

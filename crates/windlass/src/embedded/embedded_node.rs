@@ -31,6 +31,7 @@ use windlass_store::journal::LeaderCandidate;
 use windlass_store::logs::{LogStore, NotifyingLogStore};
 #[cfg(feature = "http")]
 use windlass_store::objects::ObjectStore;
+use windlass_worker::artifacts::ObjectAccess;
 use windlass_worker::{
     Executor, GuardLockIdentity, PeerWorkers, WorkerError, WorkerIncarnations, WorkerRuntime,
     WorkerSetup,
@@ -186,6 +187,7 @@ pub struct EmbeddedNode {
     worker: Option<JoinHandle<Result<(), WorkerError>>>,
     maintenance: (ShutdownSender, JoinHandle<Result<(), StoreError>>),
     histories: Arc<RunHistories>,
+    objects: ObjectAccess,
     tables: Option<(ShutdownSender, JoinHandle<()>)>,
     /// Receives messages for the operator while its worker waits for its name.
     tell: OperatorMessages,
@@ -230,6 +232,7 @@ impl EmbeddedNode {
         let maintenance = MaintenanceDriver::new(handle.clone(), journal, kept, keeping)
             .against(system_now, stores.shared.is_some());
         let histories = Arc::clone(maintenance.histories());
+        let objects = stores.step_objects();
         let (sender, ends) = ShutdownSender::new();
         tokio::spawn(tally.run(ends.clone()));
         let maintenance = (sender, tokio::spawn(maintenance.run(ends)));
@@ -247,9 +250,15 @@ impl EmbeddedNode {
             worker: None,
             maintenance,
             histories,
+            objects,
             tables,
             tell: options.messages,
         })
+    }
+
+    /// Returns the object store of steps that run in this process.
+    pub fn objects(&self) -> ObjectAccess {
+        self.objects.clone()
     }
 
     /// Waits until it leads, or cannot continue.

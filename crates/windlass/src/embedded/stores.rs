@@ -32,12 +32,14 @@ use windlass_store::logs::PostgresLogs;
 use windlass_store::logs::{LogStore, MemoryLogs};
 #[cfg(feature = "sqlite")]
 use windlass_store::objects::{FolderObjects, LazyObjects};
-use windlass_store::objects::{MemoryObjects, ObjectInventory};
+use windlass_store::objects::{MemoryObjects, ObjectInventory, ObjectStore};
 #[cfg(feature = "postgres")]
 use windlass_store::sql_views::PostgresSqlViews;
 use windlass_store::sql_views::SqlViews;
 #[cfg(feature = "sqlite")]
 use windlass_store::sql_views::SqliteSqlViews;
+#[cfg(unix)]
+use windlass_worker::artifacts::ObjectAccess;
 
 #[cfg(feature = "sqlite")]
 use super::address::StoreAddress;
@@ -45,6 +47,10 @@ use super::clock::system_now;
 
 /// The most bytes of files of steps in memory.
 const OBJECTS_IN_MEMORY_MAX: usize = 256 << 20;
+
+/// Why steps of these stores have no files.
+const NO_OBJECTS: &str =
+    "this cluster keeps no files of steps: start its controllers with `--objects FOLDER`";
 
 /// Journal, archive, logs, objects and SQL views.
 #[derive(Clone, Debug)]
@@ -66,6 +72,13 @@ pub struct Stores {
 }
 
 impl Stores {
+    /// Returns the object store of steps that run in this process.
+    #[cfg(unix)]
+    pub fn step_objects(&self) -> ObjectAccess {
+        let objects = self.objects.clone().map(|objects| objects as Arc<dyn ObjectStore>);
+        ObjectAccess::or_unavailable(objects, NO_OBJECTS)
+    }
+
     /// Opens the stores at an address, and creates missing ones. `term` is the duration of the leader lease if several
     /// controllers share them.
     #[cfg(feature = "sqlite")]

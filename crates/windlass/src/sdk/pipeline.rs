@@ -150,7 +150,7 @@ impl Pipeline {
         let calls = CallableSet::Known(self.catalogue());
         let checks =
             PipelineChecks { calls: &calls, unavailable_key_severity: ProblemSeverity::Error };
-        let inputs = ExpandInputs { name: &self.name, params };
+        let inputs = ExpandInputs { name: &self.name, params, workspace: None };
         Ok(ValidPipeline::read(self.source(), checks)?.plan(inputs)?)
     }
 

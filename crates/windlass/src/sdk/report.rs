@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_core::id::StepIx;
 use windlass_core::large_value::{LargeValueLocation, LargeValueRef};
-use windlass_core::outcome::{RunStatus, StepOutput, StepStatus};
+use windlass_core::outcome::{RunStatus, StepStatus, StepValue};
 use windlass_core::step_failure::StepFailure;
 use windlass_core::summary::RunSummary;
 use windlass_link::output::LocalOutputLink;
@@ -48,7 +48,7 @@ impl Report {
         let value_store = ValueStore::new(Arc::new(LocalOutputLink(Arc::clone(&logs))));
         let (mut kept, mut room) = (BTreeMap::new(), KEPT_MAX);
         for step in summary.steps() {
-            if let Some(StepOutput::Kept(it)) = step.output() {
+            if let Some(StepValue::Kept(it)) = step.output().map(|output| &output.value) {
                 kept.insert(step.ix(), read(&value_store, it, &mut room).await);
             }
         }
@@ -125,13 +125,13 @@ impl Report {
             error.reason = step.reason();
             return Err(error);
         }
-        let outputs = match step.output() {
-            Some(StepOutput::Inline(text)) => serde_json::from_str(text).unwrap_or_default(),
-            Some(StepOutput::Kept(_)) => match &self.kept[&step.ix()] {
+        let outputs = match step.output().map(|output| &output.value) {
+            Some(StepValue::Inline(text)) => serde_json::from_str(text).unwrap_or_default(),
+            Some(StepValue::Kept(_)) => match &self.kept[&step.ix()] {
                 Ok(text) => serde_json::from_str(text).unwrap_or_default(),
                 Err(why) => return Err(StepError { reason: Some(why.clone()), ..error }),
             },
-            Some(StepOutput::None | StepOutput::Digest { .. }) | None => serde_json::Value::Null,
+            Some(StepValue::None) | None => serde_json::Value::Null,
         };
         decode(&outputs).map_err(|why| StepError { reason: Some(why), ..error })
     }

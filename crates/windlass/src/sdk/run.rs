@@ -189,6 +189,7 @@ impl<'a> Runner<'a> {
             worker: WORKER.to_owned(),
             environment: process_environment(),
             policy: EnvironmentPolicy::PassAll,
+            objects: stores.step_objects(),
             masks: MaskCache::default(),
         };
         CallExecutor::new(callees, settings, GuardSource::later(), Arc::clone(&stores.logs))

@@ -1,7 +1,6 @@
 //! Typed values as JSON objects: the outputs of a step.
 
 use std::io;
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,7 +38,7 @@ pub(super) fn encode<T: Serialize>(
     let mut text = written(result)?;
     let whole = &text[BEFORE.len()..text.len() - AFTER.len()];
     if whole == "null" {
-        return Ok(EncodedResult::Small(StepOutput::None));
+        return Ok(EncodedResult::Small(StepOutput::NONE));
     }
     // An object with this single name would be ambiguous: it would look like a wrapped value.
     if whole.starts_with('{') && !is_whole_value_reference(whole) {
@@ -52,7 +51,7 @@ pub(super) fn encode<T: Serialize>(
     if text.len() > INLINE_OUTPUT_MAX {
         return Ok(EncodedResult::Large(text));
     }
-    Ok(EncodedResult::Small(StepOutput::Inline(Arc::from(text))))
+    Ok(EncodedResult::Small(StepOutput::inline(text)))
 }
 
 /// The wrapper of a value without fields.
@@ -173,6 +172,7 @@ mod tests {
 
     use serde::Deserialize;
     use serde_json::json;
+    use windlass_core::outcome::StepValue;
 
     use super::*;
 
@@ -187,7 +187,9 @@ mod tests {
 
     fn travels<T: Serialize + DeserializeOwned + PartialEq + Debug>(result: T) {
         let outputs = match encode(&result, nothing).unwrap() {
-            EncodedResult::Small(StepOutput::Inline(text)) => serde_json::from_str(&text).unwrap(),
+            EncodedResult::Small(StepOutput { value: StepValue::Inline(text), .. }) => {
+                serde_json::from_str(&text).unwrap()
+            }
             EncodedResult::Large(text) => serde_json::from_str(&text).unwrap(),
             EncodedResult::Small(_) => Value::Null,
         };

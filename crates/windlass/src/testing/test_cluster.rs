@@ -17,6 +17,7 @@ use windlass_core::time::{Span, Time};
 use windlass_net::clock::ProcessClock;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
 use windlass_store::journal::LeaderCandidate;
+use windlass_worker::artifacts::ObjectAccess;
 use windlass_worker::executors::{
     CallExecutor, CallStopSignal, CalleeRegistry, ExecutorSettings, GuardSource, MaskCache,
 };
@@ -100,14 +101,7 @@ impl PipelineTestCluster {
         handle: &NodeHandle,
         stores: &Stores,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let settings = ExecutorSettings {
-            root: std::env::current_dir().unwrap_or_default(),
-            scratch: PathBuf::new(),
-            worker: worker.name.clone(),
-            environment: Vec::new(),
-            policy: EnvironmentPolicy::PassAll,
-            masks: MaskCache::default(),
-        };
+        let settings = executor_settings(worker);
         let logs = Arc::clone(&stores.logs);
         let executor =
             CallExecutor::new(self.callees.clone(), settings, GuardSource::later(), logs);
@@ -177,5 +171,18 @@ impl Executor for MortalExecutor {
 
     fn on_verdicts(&self, verdicts: &[(Fence, OutcomeVerdict)]) {
         self.executor.on_verdicts(verdicts);
+    }
+}
+
+/// The settings of a worker in virtual time, which starts no process.
+fn executor_settings(worker: &PipelineTestWorker) -> ExecutorSettings {
+    ExecutorSettings {
+        root: std::env::current_dir().unwrap_or_default(),
+        scratch: PathBuf::new(),
+        worker: worker.name.clone(),
+        environment: Vec::new(),
+        policy: EnvironmentPolicy::PassAll,
+        objects: ObjectAccess::unavailable("tests in virtual time keep no files"),
+        masks: MaskCache::default(),
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn plan(text: &str) -> Arc<Plan> {
         spec::PipelineReadOptions { unavailable_key_severity: ProblemSeverity::Error },
     );
     let pipeline = pipeline.unwrap_or_else(|| panic!("{problems:?}"));
-    let inputs = ExpandInputs { name: "ship", params: &BTreeMap::new() };
+    let inputs = ExpandInputs { name: "ship", params: &BTreeMap::new(), workspace: None };
     Arc::new(expand::expand_pipeline(&pipeline, inputs).expect("it expands").plan)
 }
 
@@ -44,6 +44,7 @@ async fn start(folder: &Path, stores: &Stores) -> EmbeddedNode {
         worker: "here".to_owned(),
         environment: vec![("TOKEN".to_owned(), "hunter22".to_owned())],
         policy: EnvironmentPolicy::PassAll,
+        objects: windlass_worker::artifacts::ObjectAccess::unavailable("this test keeps no files"),
         masks: MaskCache::default(),
     };
     let logs = Arc::clone(&stores.logs);

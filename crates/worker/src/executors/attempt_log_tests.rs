@@ -173,7 +173,7 @@ async fn stopped_step_does_not_wait_for_disk_space() {
     tokio::join!(record.finish(&mut received), stop);
     assert!(began.elapsed() < Duration::from_hours(1) + Duration::from_secs(1));
     let outcome = record.apply_output_loss(Outcome::exit(0));
-    assert_eq!((outcome.kind, outcome.output), (OutcomeKind::Succeeded, StepOutput::None));
+    assert_eq!((outcome.kind, outcome.output), (OutcomeKind::Succeeded, StepOutput::NONE));
 }
 
 #[tokio::test(start_paused = true)]

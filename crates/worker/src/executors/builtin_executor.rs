@@ -16,10 +16,12 @@ use windlass_link::output::LocalOutputLink;
 use windlass_store::logs::LogStore;
 
 use super::attempt_log::AttemptLog;
+use super::attempt_workspace::{AttemptFilesError, AttemptWorkspaces};
 use super::prepared_command::{CommandIdentity, PreparedCommand};
 use super::process_attempt::ProcessAttempt;
 use super::secrets::MaskCache;
 use super::work_cache::WorkCache;
+use crate::artifacts::ObjectAccess;
 use crate::executor;
 use crate::executor::{
     AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, StartQueueTurn,
@@ -44,6 +46,8 @@ pub struct ExecutorSettings {
     pub environment: Vec<(String, String)>,
     /// Which of its variables steps inherit.
     pub policy: EnvironmentPolicy,
+    /// The store of workspaces and artifacts.
+    pub objects: ObjectAccess,
     /// The cached masks, and the warnings that were given about them.
     pub masks: MaskCache,
 }
@@ -59,6 +63,7 @@ pub struct BuiltinExecutor {
     traces: TracePropagation,
     values: Arc<ValueStore>,
     work_cache: Arc<WorkCache>,
+    workspaces: Arc<AttemptWorkspaces>,
 }
 
 /// What steps receive of the trace that they are a part of.
@@ -88,6 +93,7 @@ impl BuiltinExecutor {
             traces,
             values,
             work_cache: Arc::default(),
+            workspaces: Arc::default(),
         }
     }
 
@@ -141,9 +147,21 @@ impl BuiltinExecutor {
                 return self.refuse(&grant, &why, orders).await;
             }
         };
-        let identity =
-            CommandIdentity { settings: &self.settings, grant: &grant, traces: self.traces };
-        match PreparedCommand::new(&work, identity) {
+        let prepared = self.workspaces.prepare((&grant, &work), &self.settings, orders.clone());
+        let workspace = match prepared.await {
+            Ok(workspace) => workspace,
+            Err(AttemptFilesError::Stopped) => return Outcome::plain(OutcomeKind::Cancelled),
+            Err(AttemptFilesError::Unavailable(why)) => {
+                return self.refuse(&grant, &why, orders).await;
+            }
+        };
+        let identity = CommandIdentity {
+            root: workspace.root(),
+            settings: &self.settings,
+            grant: &grant,
+            traces: self.traces,
+        };
+        let outcome = match PreparedCommand::new(&work, identity) {
             Ok(prepared) => {
                 let mut record =
                     AttemptLog::new(Arc::clone(&self.logs), &grant, prepared.masks.clone());
@@ -154,7 +172,9 @@ impl BuiltinExecutor {
                 ProcessAttempt { guard, prepared, grant, orders, turn, record }.run().await
             }
             Err(reason) => self.refuse(&grant, &reason, orders).await,
-        }
+        };
+        workspace.remove();
+        outcome
     }
 
     /// Fails an attempt that cannot begin, and writes the reason to its log.
@@ -172,7 +192,7 @@ impl BuiltinExecutor {
 }
 
 fn noop() -> Outcome {
-    Outcome { output: StepOutput::Inline(NOOP_OUTPUT.into()), ..Outcome::exit(0) }
+    Outcome { output: StepOutput::inline(NOOP_OUTPUT), ..Outcome::exit(0) }
 }
 
 impl Executor for BuiltinExecutor {
@@ -184,7 +204,11 @@ impl Executor for BuiltinExecutor {
         let is_process = |action: &WorkAction| {
             matches!(action, WorkAction::Exec { .. } | WorkAction::Script { .. })
         };
-        self.work_cache.read(&grant.work).is_ok_and(|work| is_process(&work.action))
+        // Files are prepared when the step has a slot: those of queued steps would fill the disk.
+        let needs_files =
+            |work: &StepWork| work.workspace.is_made_per_attempt() || !work.fetch.is_empty();
+        let can_queue = |work: Arc<StepWork>| is_process(&work.action) && !needs_files(&work);
+        self.work_cache.read(&grant.work).is_ok_and(can_queue)
     }
 
     fn enqueue(

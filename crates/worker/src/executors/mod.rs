@@ -6,6 +6,7 @@
 //! ```
 
 mod attempt_log;
+mod attempt_workspace;
 mod builtin_executor;
 mod calls;
 mod output_pipe;

@@ -1,6 +1,6 @@
 //! Makes a command and its environment from a step's work and the values that came with its lease.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::expand::{GrantedWork, StepWork, WorkAction, interpreter};
@@ -11,12 +11,15 @@ use super::builtin_executor::{ExecutorSettings, TracePropagation};
 use super::secrets::StepMasks;
 use super::step_files::StepFiles;
 use super::test_reports::TestReportFiles;
+use crate::artifacts::ArtifactKeeper;
 use crate::masks::SecretMasks;
 
 /// The grant, the settings and the trace of a command.
 #[derive(Clone, Copy)]
 pub(super) struct CommandIdentity<'a> {
     pub(super) settings: &'a ExecutorSettings,
+    /// The root of the workspace.
+    pub(super) root: &'a Path,
     pub(super) grant: &'a LeaseGrant,
     pub(super) traces: TracePropagation,
 }
@@ -35,12 +38,13 @@ pub(super) struct PreparedCommand {
     pub(super) outputs: Vec<String>,
     pub(super) files: StepFiles,
     pub(super) reports: TestReportFiles,
+    pub(super) artifacts: Option<ArtifactKeeper>,
 }
 
 impl PreparedCommand {
     /// Fills in what the work leaves open, or returns why that is not possible.
     pub(super) fn new(work: &StepWork, identity: CommandIdentity<'_>) -> Result<Self, String> {
-        let CommandIdentity { settings, grant, traces } = identity;
+        let CommandIdentity { settings, root, grant, traces } = identity;
         let argv = match &work.action {
             WorkAction::Exec { argv } => argv.clone(),
             WorkAction::Script { text, shell } => {
@@ -67,14 +71,15 @@ impl PreparedCommand {
         env.push(("WINDLASS_OUTPUT".to_owned(), files.output.display().to_string()));
         env.push(("WINDLASS_SUMMARY".to_owned(), files.draft.display().to_string()));
         let dir = match granted_work.dir(&scope)? {
-            Some(dir) => settings.root.join(dir),
-            None => settings.root.clone(),
+            Some(dir) => root.join(dir),
+            None => root.to_owned(),
         };
         let patterns = granted_work.junit_reports(&scope);
-        let reports = TestReportFiles::new(settings.root.clone(), patterns, &files.draft);
+        let reports = TestReportFiles::new(root.to_owned(), patterns, &files.draft);
+        let artifacts = ArtifactKeeper::new(&settings.objects, (granted_work, &scope), root)?;
         let outputs = work.outputs.clone();
         let removed = settings.withheld_variables(work, traces).map(str::to_owned).collect();
-        Ok(Self { argv, env, removed, dir, masks, unmasked, outputs, files, reports })
+        Ok(Self { argv, env, removed, dir, masks, unmasked, outputs, files, reports, artifacts })
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
-use windlass_core::outcome::{self, Outcome, OutcomeKind};
+use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput};
 use windlass_core::session::{ContactDeadline, LeaseGrant, StopMode, StopOrder};
 use windlass_core::time::Span;
 use windlass_net::clock;
@@ -88,6 +88,7 @@ impl ProcessAttempt {
         self.drain(&mut output).await;
         let outcome = self.outcome(exit, reason).await;
         test_reports::keep(&self.prepared, outcome.kind, &mut self.record).await;
+        let outcome = self.with_artifacts(outcome).await;
         if let Some(text) = self.prepared.files.keep(&self.prepared.masks) {
             self.record.keep_summary(text).await;
         }
@@ -249,13 +250,41 @@ impl ProcessAttempt {
         Outcome::plain(OutcomeKind::Lost)
     }
 
+    /// Stores the artifacts of an attempt that ended by itself or by its timeout.
+    async fn with_artifacts(&mut self, outcome: Outcome) -> Outcome {
+        let Some(artifacts) = self.prepared.artifacts.take() else { return outcome };
+        let succeeded = match outcome.kind {
+            OutcomeKind::Succeeded => true,
+            OutcomeKind::Failed | OutcomeKind::TimedOut => false,
+            OutcomeKind::Cancelled | OutcomeKind::Lost | OutcomeKind::Released => return outcome,
+        };
+        let kept = tokio::select! {
+            kept = artifacts.keep(succeeded) => kept,
+            _ = self.orders.wait_for(|orders| orders.stop.is_some()) => {
+                return Outcome { kind: OutcomeKind::Cancelled, ..outcome };
+            }
+        };
+        match kept {
+            Ok(None) => outcome,
+            Ok(Some(kept)) => {
+                let output = StepOutput { artifacts: Some(kept.manifest), ..outcome.output };
+                Outcome { output, ..outcome }
+            }
+            Err(why) => {
+                self.record.add_notice(&why);
+                let kind = if succeeded { OutcomeKind::Failed } else { outcome.kind };
+                Outcome { kind, ..outcome }
+            }
+        }
+    }
+
     fn with_outputs(&mut self, ended: Outcome) -> Outcome {
         let PreparedCommand { files, outputs, masks, .. } = &self.prepared;
         match step_outputs::read(&files.output, outputs, masks) {
             Ok(outputs) if outputs.is_empty() => ended,
             Ok(outputs) => {
                 let text = serde_json::Value::Object(outputs).to_string();
-                Outcome { output: outcome::StepOutput::Inline(text.into()), ..ended }
+                Outcome { output: StepOutput::inline(text), ..ended }
             }
             Err(error) => {
                 self.record.add_notice(&error.to_string());

@@ -58,8 +58,7 @@ fn worker_keeps_one_identity_and_spool_per_cluster() {
     let folder = TempDir::new().unwrap();
     let state = StateDirectory::open(folder.path()).unwrap();
     let ours = state.join_cluster("ours").unwrap();
-    let outcomes =
-        [finished(3, StepOutput::None), finished(4, StepOutput::Inline("{\"a\":1}".into()))];
+    let outcomes = [finished(3, StepOutput::NONE), finished(4, StepOutput::inline("{\"a\":1}"))];
     ours.keep_outcomes(&outcomes).unwrap();
     let theirs = state.join_cluster("../theirs").unwrap();
     assert_ne!(theirs.worker_id(), ours.worker_id());
@@ -170,8 +169,8 @@ fn damaged_or_excess_outcomes_are_left_out() {
     let folder = TempDir::new().unwrap();
     let state = StateDirectory::open(folder.path()).unwrap();
     let ours = state.join_cluster("ours").unwrap();
-    let large = |fence| finished(fence, StepOutput::Inline("x".repeat(200 * 1024).into()));
-    ours.keep_outcomes(&[large(1), large(2), large(3), finished(4, StepOutput::None)]).unwrap();
+    let large = |fence| finished(fence, StepOutput::inline("x".repeat(200 * 1024)));
+    ours.keep_outcomes(&[large(1), large(2), large(3), finished(4, StepOutput::NONE)]).unwrap();
     let fences: Vec<u64> = ours.outcomes().iter().map(|it| it.lease.fence.0).collect();
     assert_eq!(fences, [1, 2, 4]);
     let file = find(folder.path(), "outcomes");
@@ -179,7 +178,7 @@ fn damaged_or_excess_outcomes_are_left_out() {
     bytes[100] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     assert!(ours.outcomes().is_empty());
-    ours.keep_outcomes(&[finished(5, StepOutput::None)]).unwrap();
+    ours.keep_outcomes(&[finished(5, StepOutput::NONE)]).unwrap();
     assert_eq!(ours.outcomes().len(), 1);
     ours.keep_outcomes(&[]).unwrap();
     assert!(!file.exists());

@@ -68,9 +68,9 @@ fn outcome(completed: PlainCompleteBody) -> Result<Outcome, ApiError> {
         }
     }
     let output = if outputs.is_empty() {
-        StepOutput::None
+        StepOutput::NONE
     } else {
-        StepOutput::Inline(Value::Object(outputs).to_string().into())
+        StepOutput::inline(Value::Object(outputs).to_string())
     };
     if !output.fits() {
         let detail = format!("outputs take more than {INLINE_OUTPUT_MAX} bytes");

@@ -11,6 +11,8 @@ use windlass_core::engine::{ReusedOutcome, RunOptions, UnplaceablePolicy};
 use windlass_core::expand::{
     ExpandInputs, ExpandedPipeline, InvalidPipeline, PipelineChecks, StepSelection, ValidPipeline,
 };
+use windlass_core::files::WorkspaceSource;
+use windlass_core::object::ObjectId;
 use windlass_core::plan::Plan;
 use windlass_core::problem::{ProblemSeverity, SourceFile};
 use windlass_core::spec::CallableSet;
@@ -78,9 +80,20 @@ fn plan(mut submitted: SubmitRunBody) -> Result<PlannedSubmission, ApiError> {
     let selection = StepSelection::from(std::mem::take(&mut submitted.selection));
     let selected = valid.select(&selection);
     let selected = selected.map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let expanded = selected.plan(ExpandInputs { name, params: &params });
+    let workspace = submitted.snapshot.as_deref().map(snapshot).transpose()?;
+    let inputs = ExpandInputs { name, params: &params, workspace: workspace.as_ref() };
+    let expanded = selected.plan(inputs);
     let expanded = expanded.map_err(|invalid| invalid_pipeline(&invalid))?;
     with_options(submitted, expanded)
+}
+
+fn snapshot(object: &str) -> Result<WorkspaceSource, ApiError> {
+    let parsed = ObjectId::parse(object).map(WorkspaceSource::Snapshot);
+    parsed.ok_or_else(|| {
+        ApiError::bad_request(
+            "`snapshot` is not the name of an object: 64 hexadecimal digits in lower case",
+        )
+    })
 }
 
 fn with_options(

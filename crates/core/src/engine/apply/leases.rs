@@ -13,7 +13,7 @@ use crate::engine::state::run::{AvoidedWorker, SpentLease, SpentLeaseKind};
 use crate::engine::state::timer::EngineTimer;
 use crate::engine::state::transition::{IllegalStepChange, StepChange};
 use crate::id::{Fence, Seq, StepIx, WorkerId};
-use crate::outcome::{Outcome, OutcomeKind, StepOutput, StepStatus};
+use crate::outcome::{Outcome, StepStatus};
 use crate::planted_bugs::PlantedBug;
 use crate::session::{StopMode, StopReason};
 use crate::slab::{LeaseIx, RunIx, WorkerIx};
@@ -208,8 +208,8 @@ impl Engine {
         change: StepChange,
     ) -> Result<(), IllegalStepChange> {
         let run = &mut self.runs[run_ix];
-        if outcome.kind == OutcomeKind::Succeeded && outcome.output != StepOutput::None {
-            run.outputs.insert(step, outcome.output.clone());
+        if let Some(output) = outcome.passed_on() {
+            run.outputs.insert(step, output);
         }
         run.avoid.remove(&step);
         run.step_mut(step).change(change)?;

@@ -22,7 +22,7 @@ impl Engine {
         let run_ix = self.insert_run(run);
         for reuse in reused {
             self.runs[run_ix].step_mut(reuse.step).change(StepChange::Reused)?;
-            if reuse.output != StepOutput::None {
+            if reuse.output != StepOutput::NONE {
                 self.runs[run_ix].outputs.insert(reuse.step, reuse.output.clone());
             }
         }

@@ -76,7 +76,7 @@ impl Event {
     }
 }
 
-/// Returns the bytes of an output with its length. A digest has its size beside it.
+/// Returns the bytes of an output with its length.
 fn output_bytes(output: &StepOutput) -> usize {
     const LENGTHS: usize = 16;
     LENGTHS + output.len()

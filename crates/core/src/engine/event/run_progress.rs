@@ -57,7 +57,7 @@ impl StepProgress {
             losses: 0,
             fence: Fence(0),
             backoff: Span::ZERO,
-            output: StepOutput::None,
+            output: StepOutput::NONE,
         }
     }
 

@@ -22,7 +22,7 @@ use crate::engine::event::{self, CancelReason, Event, StepFollowUp};
 use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::engine::state::run::{Run, RunEntry, RunForm, RunPresence};
 use crate::id::{Fence, RunId, StepIx};
-use crate::outcome::{OutcomeKind, RunStatus, StepOutput, StepStatus};
+use crate::outcome::{RunStatus, StepOutput, StepStatus};
 use crate::slab::RunIx;
 use crate::time::Time;
 
@@ -222,15 +222,15 @@ impl Engine {
     }
 
     fn keep_output(&mut self, run_ix: RunIx, step: StepIx, output: &StepOutput) {
-        if *output != StepOutput::None && self.runs[run_ix].plan.has_step(step) {
+        if *output != StepOutput::NONE && self.runs[run_ix].plan.has_step(step) {
             self.runs[run_ix].outputs.insert(step, output.clone());
         }
     }
 
     fn condemned_lease_ended(&mut self, run_ix: RunIx, event: &event::LeaseEnded) {
         let StepFollowUp::Done(status) = event.next else { return };
-        if event.outcome.kind == OutcomeKind::Succeeded {
-            self.keep_output(run_ix, event.step, &event.outcome.output);
+        if let Some(output) = event.outcome.passed_on() {
+            self.keep_output(run_ix, event.step, &output);
         }
         self.condemned_step_ended(run_ix, event.step, status);
     }

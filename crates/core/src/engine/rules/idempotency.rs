@@ -127,7 +127,7 @@ impl Engine {
     ) -> Result<(), ApplyError> {
         let (run_ix, step) = (self.step_of(event.run, event.step)?, event.step);
         let run = &mut self.runs[run_ix];
-        if event.output != StepOutput::None {
+        if event.output != StepOutput::NONE {
             run.outputs.insert(step, event.output.clone());
         }
         let state = run.step_mut(step);

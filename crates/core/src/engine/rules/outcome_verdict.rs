@@ -116,7 +116,7 @@ impl Engine {
         }
         let mut outcome = finished.outcome.clone();
         if !outcome.output.fits() {
-            outcome.output = StepOutput::None;
+            outcome.output = StepOutput::NONE;
         }
         self.emit(out, event::LateOutcome { run, step, fence, outcome });
     }

@@ -6,7 +6,7 @@ use crate::engine::state::engine::Engine;
 use crate::engine::state::run::Run;
 use crate::id::{StepIx, WorkerId};
 use crate::large_value::{LargeValueId, LargeValueLocation, LargeValueRef};
-use crate::outcome::StepOutput;
+use crate::outcome::StepValue;
 use crate::slab::RunIx;
 
 impl Engine {
@@ -50,9 +50,9 @@ impl Run {
     ) -> impl Iterator<Item = &LargeValueRef> {
         let cells = self.plan.needs(node).iter().filter(move |_| self.plan.is_join(node));
         let nodes = std::iter::once(node).chain(cells.map(|edge| edge.step()));
-        nodes.filter_map(|node| self.outputs.get(&node)).filter_map(|output| match output {
-            StepOutput::Kept(kept) => Some(&**kept),
-            StepOutput::None | StepOutput::Inline(_) | StepOutput::Digest { .. } => None,
+        nodes.filter_map(|node| self.outputs.get(&node)).filter_map(|output| match &output.value {
+            StepValue::Kept(kept) => Some(&**kept),
+            StepValue::None | StepValue::Inline(_) => None,
         })
     }
 }

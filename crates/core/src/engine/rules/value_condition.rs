@@ -6,7 +6,7 @@ use crate::engine::event::StepSettlement;
 use crate::engine::state::run::Run;
 use crate::expr::{ExprPath, ExprScope, Expression};
 use crate::id::StepIx;
-use crate::outcome::{StepOutput, StepStatus};
+use crate::outcome::{StepOutput, StepStatus, StepValue};
 use crate::plan::ValueCondition;
 
 /// Bytes of `{"cell": …, "status": …, "outputs": …},` without the values.
@@ -108,16 +108,22 @@ impl Run {
     }
 
     /// Adds the outputs, a JSON object, to an entry; they are null if the step has none. They are also null for a
-    /// result that is stored elsewhere: `kept` says where, and the worker that executes the step fetches it.
+    /// result that is stored elsewhere: `kept` says where, and the worker that executes the step fetches it. `artifacts`
+    /// is the manifest of its files.
     fn with_outputs(&self, mut entry: Value, step: StepIx) -> Value {
-        entry["outputs"] = match self.outputs.get(&step) {
-            Some(StepOutput::Inline(text)) => serde_json::from_str(text).unwrap_or(Value::Null),
-            Some(StepOutput::None | StepOutput::Digest { .. } | StepOutput::Kept(_)) | None => {
-                Value::Null
+        entry["outputs"] = Value::Null;
+        let Some(output) = self.outputs.get(&step) else { return entry };
+        match &output.value {
+            StepValue::None => {}
+            StepValue::Inline(text) => {
+                entry["outputs"] = serde_json::from_str(text).unwrap_or(Value::Null);
             }
-        };
-        if let Some(StepOutput::Kept(kept)) = self.outputs.get(&step) {
-            entry["kept"] = serde_json::to_value(&**kept).expect("numbers and texts are JSON");
+            StepValue::Kept(kept) => {
+                entry["kept"] = serde_json::to_value(&**kept).expect("numbers and texts are JSON");
+            }
+        }
+        if let Some(artifacts) = output.artifacts {
+            entry["artifacts"] = artifacts.to_string().into();
         }
         entry
     }

@@ -291,7 +291,7 @@ impl Run {
         state.since = state.since + progress.backoff;
         let withheld = matches!(blocker, Some(StepBlocker::NeedCouldNotRun(_)));
         self.withheld += u32::from(status == StepStatus::Blocked && withheld);
-        if progress.output != StepOutput::None {
+        if progress.output != StepOutput::NONE {
             self.outputs.insert(step, progress.output.clone());
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Checks across the parts of a pipeline: needs, calls, and the names that expressions read.
 
 mod calls;
+mod fetches;
 mod need_index;
 mod needs;
 mod paths;

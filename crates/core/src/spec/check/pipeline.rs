@@ -2,7 +2,7 @@
 
 use super::need_index::NeedIndex;
 use super::paths::{ExprPlace, PathChecker};
-use super::{needs, platforms};
+use super::{fetches, needs, platforms};
 use crate::problem::{Problem, SourceFile};
 use crate::spec::declaration::{
     ActionDecl, PipelineDecl, SpannedSetting, SpannedTemplate, StepDecl, StepSettings,
@@ -13,6 +13,7 @@ pub(crate) fn pipeline(source: &SourceFile, pipeline: &PipelineDecl, problems: &
     let reach = NeedIndex::new(pipeline);
     needs::check(source, pipeline, &reach, problems);
     platforms::check(source, pipeline, problems);
+    fetches::check(pipeline, problems);
     let mut paths = PathChecker::new(source, pipeline, reach, problems);
     top(&mut paths, pipeline);
     for (at, step) in pipeline.steps.iter().enumerate() {
@@ -54,6 +55,9 @@ fn step(paths: &mut PathChecker<'_>, step: &StepDecl) {
         texts(paths, ExprPlace::MatrixAxis, listed.chain(in_cells));
     }
     texts(paths, ExprPlace::StepWork, step.junit_reports.iter());
+    if let Some(artifacts) = &step.artifacts {
+        texts(paths, ExprPlace::StepWork, artifacts.paths.iter());
+    }
     work_settings(paths, &step.settings);
     paths.check(ExprPlace::PlanSetting, step.plan_time_reads());
 }

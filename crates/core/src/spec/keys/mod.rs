@@ -3,6 +3,7 @@
 //! The tables drive the check of a file, the "did you mean", the "not available yet", the JSON Schema and the reference
 //! in `docs/reference/pipeline.md`: they cannot diverge.
 
+mod files;
 mod key_spec;
 mod matrix;
 mod nested;

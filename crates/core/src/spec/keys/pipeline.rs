@@ -1,6 +1,7 @@
 //! The keys at the top of the file, and those of a param.
 
-use super::key_spec::{KeyDefault, KeyReads, ObjectKeys, ValueShape, key, unavailable_key};
+use super::files;
+use super::key_spec::{KeyDefault, KeyReads, ObjectKeys, ValueShape, key};
 use super::step::{DEFAULTS, STEP};
 use crate::spec::limits::{DECLARED_LOCKS_MAX, ENV_MAX, PARAMS_MAX};
 
@@ -57,8 +58,7 @@ steps:
   build: { run: 'echo "${{ params.channel }} at level ${{ params.level }}"' }
 "#,
         ),
-        unavailable_key("workspace", "Source of the files of a run")
-            .foreign_names(&["checkout", "clone"]),
+        files::WORKSPACE_KEY,
         key("env", ValueShape::Map(&ValueShape::Text), "Environment variables of every step")
             .entries_max(ENV_MAX)
             .foreign_names(&["environment", "variables", "vars"])

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::files::{ARTIFACTS, FETCH, WORKSPACE};
 use super::key_spec::{KeyAvailability, KeyDefault, KeyReads, KeySpec, ObjectKeys, ValueShape};
 use super::matrix::MATRIX;
 use super::nested::{LOCK, NEED, NODES};
@@ -14,8 +15,10 @@ use crate::display_text;
 use crate::plan::NAME_MAX;
 
 /// Every kind of map, in the order of the page.
-pub(super) const OBJECTS: [&ObjectKeys; 10] =
-    [&PIPELINE, &PARAM, &STEP, &NEED, &MATRIX, &RETRY, &LOCK, &NODES, &REPORTS, &DEFAULTS];
+pub(super) const OBJECTS: [&ObjectKeys; 13] = [
+    &PIPELINE, &WORKSPACE, &PARAM, &STEP, &NEED, &MATRIX, &RETRY, &LOCK, &NODES, &ARTIFACTS,
+    &FETCH, &REPORTS, &DEFAULTS,
+];
 
 /// Columns of a line of prose.
 const COLUMNS: usize = 120;

@@ -2,7 +2,8 @@
 
 use super::key_spec::{KeySpec, ObjectKeys, unavailable_key};
 use super::{
-    step_order as order, step_placement as placement, step_result as result, step_work as work,
+    files, step_order as order, step_placement as placement, step_result as result,
+    step_work as work,
 };
 
 /// A step.
@@ -63,9 +64,8 @@ const STEP_KEYS: &[KeySpec] = &[
     unavailable_key("inputs", "Files that the step reads: if unchanged, the outcome is reused")
         .foreign_names(&["sources"]),
     CACHE,
-    unavailable_key("artifacts", "Files that the step hands to the steps that need it")
-        .foreign_names(&["artefacts", "artifact", "uploads"]),
-    unavailable_key("fetch", "Artifacts of its needs that the step gets"),
+    files::ARTIFACTS_KEY,
+    files::FETCH_KEY,
     unavailable_key("loop", "Repetition of a group of steps until a condition holds")
         .foreign_names(&["repeat", "until"]),
 ];

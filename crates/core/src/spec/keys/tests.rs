@@ -26,8 +26,11 @@ fn planned(text: &str) -> ExpandedPipeline {
     let titles: Vec<&String> = problems.iter().map(|problem| &problem.title).collect();
     assert!(titles.is_empty(), "{titles:?} in\n{text}");
     let pipeline = pipeline.expect("a file without problems is a pipeline");
-    expand_pipeline(&pipeline, ExpandInputs { name: "example", params: &BTreeMap::new() })
-        .unwrap_or_else(|problems| panic!("{problems:?} in\n{text}"))
+    expand_pipeline(
+        &pipeline,
+        ExpandInputs { name: "example", params: &BTreeMap::new(), workspace: None },
+    )
+    .unwrap_or_else(|problems| panic!("{problems:?} in\n{text}"))
 }
 
 fn spec(text: &str) -> StepSpec {

@@ -37,6 +37,7 @@ impl PipelineReader<'_> {
             let problem = Problem::new(ProblemCode::MissingKey, with.key.span.clone(), title);
             self.report(problem.help("pass values to a command as variables: `env:`"));
         }
+        self.check_files_of_a_command(node);
         match present.first().map(|e| (&*e.key.text, &e.value)) {
             Some(("run", value)) => self.run(value, shell),
             Some(("call", value)) => self.call(value, node.get("with")),
@@ -54,6 +55,19 @@ impl PipelineReader<'_> {
                 ActionDecl::Noop
             }
         }
+    }
+
+    /// Only commands have files: a function in Rust passes values.
+    fn check_files_of_a_command(&mut self, node: &YamlNode<'_>) {
+        let of_files = |entry: &&YamlEntry<'_>| matches!(&*entry.key.text, "artifacts" | "fetch");
+        let Some(entry) = node.entries().iter().find(of_files) else { return };
+        if node.get("call").is_none() {
+            return;
+        }
+        let title =
+            format!("`{}` belongs to a step with `run`, and this one has `call`", entry.key.text);
+        let problem = Problem::new(ProblemCode::Conflict, entry.key.span.clone(), title);
+        self.report(problem.help("read and write the files in a step with `run`"));
     }
 
     fn run(&mut self, node: &YamlNode<'_>, shell: Option<&Spanned<String>>) -> ActionDecl {

@@ -5,6 +5,7 @@
 
 mod action;
 mod expression_problem;
+mod files;
 mod matrix;
 mod param;
 mod pipeline;

@@ -29,6 +29,7 @@ impl PipelineReader<'_> {
             env: self.env(root.get("env")),
             locks: self.locks_of(root.get("locks")),
             defaults,
+            workspace: root.get("workspace").and_then(|node| self.workspace(node)),
             steps,
             secrets,
         }

@@ -29,6 +29,8 @@ impl PipelineReader<'_> {
             per_worker: self.setting(node.get("per_worker"), |text| text.parse().ok()),
             idempotency_key: node.get("idempotent").and_then(|node| self.text(node)),
             junit_reports: self.junit_reports(node),
+            artifacts: node.get("artifacts").and_then(|node| self.artifacts(node)),
+            fetch: node.get("fetch").map(|node| self.fetch(node)),
             settings,
         }
     }

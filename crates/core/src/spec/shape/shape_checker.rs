@@ -10,6 +10,9 @@ use crate::spec::limits::AXES_MAX;
 use crate::spec::names::{is_name, is_reserved, name_like};
 use crate::spec::yaml::{YamlEntry, YamlNode, YamlValue};
 
+/// The key whose empty list has a meaning of its own: no artifacts instead of all.
+const NONE_BY_EMPTY_LIST: &str = "fetch";
+
 /// A list of problems.
 pub(super) type ProblemList = Vec<Problem>;
 
@@ -172,7 +175,9 @@ impl<'a> ShapeChecker<'a> {
     }
 
     fn items(&mut self, list: &YamlNode<'_>, items: &[YamlNode<'_>], item: ValueShape, key: &str) {
-        if items.is_empty() && !matches!(item, ValueShape::Text | ValueShape::Requirement) {
+        let may_be_empty =
+            matches!(item, ValueShape::Text | ValueShape::Requirement) || key == NONE_BY_EMPTY_LIST;
+        if items.is_empty() && !may_be_empty {
             let title = format!("`{key}` is an empty list");
             self.report(
                 Problem::new(ProblemCode::Empty, list.span.clone(), title).help("remove the key"),

@@ -35,6 +35,9 @@ pub struct SubmitRunBody {
     pub again: bool,
     /// The timeout of the run (default: that of the pipeline).
     pub timeout_ms: Option<u64>,
+    /// The files that the steps find: the object of a manifest that the controller has. Each attempt gets a copy in a folder
+    /// of its own (default: the folder in which each worker was started, unless the pipeline has a `workspace`).
+    pub snapshot: Option<String>,
     /// The fingerprint of the plan that the client made of the file. A controller that makes another plan refuses.
     pub fingerprint: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! One file per command: its arguments, whose doc comments are the help, and `run`, which returns the exit code.
 
+pub(super) mod artifacts;
 pub(super) mod audit;
 mod build_tools;
 pub(super) mod cancel;

@@ -33,8 +33,8 @@ pub(super) fn run(args: &StoreCheckArgs, context: &CommandContext) -> Result<u8,
     }
     let check = runtime()?.block_on(check_store(&store)).map_err(|error| transfer_error(&error))?;
     let text = format!("{store} at position {}: read {}", check.position, amounts(check.read));
-    let content = serde_json::json!({ "position": check.position, "read": as_json(check.read) });
-    Ok(report(args.json, content, (&text, &check.findings)))
+    let summary = serde_json::json!({ "position": check.position, "read": as_json(check.read) });
+    Ok(report(args.json, summary, (&text, &check.findings)))
 }
 
 /// Checks a backup against its manifest.
@@ -43,8 +43,8 @@ fn check_backup(folder: &Path, is_json: bool) -> Result<u8, CliError> {
         Ok(manifest) => {
             let (position, begun) = (manifest.position, &manifest.created_at);
             let text = format!("{}: a backup of {begun} at position {position}", folder.display());
-            let content = serde_json::json!({ "position": position, "backup": manifest });
-            Ok(report(is_json, content, (&text, &[])))
+            let summary = serde_json::json!({ "position": position, "backup": manifest });
+            Ok(report(is_json, summary, (&text, &[])))
         }
         Err(BackupError::Damaged { findings, place }) => {
             let text = format!("{place}: a damaged backup");

@@ -1,7 +1,12 @@
 //! `windlass submit`
 
+use std::path::Path;
+
 use windlass_core::expand::ExpandedPipeline;
+use windlass_core::files::WorkspaceSource;
+use windlass_core::object::ObjectId;
 use windlass_core::problem::ProblemSeverity;
+use windlass_core::spec::WorkspaceDecl;
 use windlass_core::time::Span;
 use windlass_link::http::{ParamValue, SubmitRunBody};
 
@@ -10,15 +15,18 @@ use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::load_pipeline::LoadedPipeline;
 use crate::cli::local_run_args::read_duration;
+use crate::cli::output;
 use crate::cli::pipeline_args::PipelineArgs;
-use crate::cli::run_source::{ControllerArgs, runtime};
+use crate::cli::run_source::{ClusterClient, ControllerArgs, runtime};
 use crate::cli::run_watch::WatchOutput;
+use crate::cli::snapshot::{SnapshotArgs, SnapshotMode, SnapshotRequest, take_snapshot};
 
 /// Submit a pipeline to a controller, which runs it on its workers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Prints the id of the run. The file is checked here first: an invalid file is not sent.
-Steps run in the folder that each worker was started in: files that they read must exist there.
+In a git work tree, and with `workspace: here` in the file, the files of the project are sent too, and each attempt gets a
+copy. Otherwise steps run in the folder that each worker was started in.
 
 Examples:
   windlass submit --to http://build.example:7700
@@ -47,6 +55,11 @@ pub(crate) struct SubmitArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    snapshot: SnapshotArgs,
+    /// Send no files: steps run in the folder that each worker was started in
+    #[arg(long, conflicts_with = "snapshot")]
+    no_snapshot: bool,
+    #[command(flatten)]
     controller: ControllerArgs,
 }
 
@@ -59,10 +72,17 @@ pub(crate) fn run(args: &SubmitArgs, context: &CommandContext) -> Result<u8, Cli
         LoadedPipeline::read_calling(context, file.as_deref(), (ProblemSeverity::Error, &calls))?;
     let text = loaded.valid.source.text().to_owned();
     let loaded = loaded.select(&args.part.selection())?;
-    let expanded = loaded.plan(&args.part.param)?;
     let controller = args.controller.controller(context)?;
-    let body = args.body(&loaded, text, &expanded);
     let runtime = runtime()?;
+    // A wrong param is reported before files are sent.
+    loaded.plan(&args.part.param)?;
+    let snapshot = match args.snapshot_mode(&loaded) {
+        Some(mode) => Some(runtime.block_on(send_snapshot(&loaded, mode, &controller))?),
+        None => None,
+    };
+    let workspace = snapshot.map(WorkspaceSource::Snapshot);
+    let expanded = loaded.plan_in(&args.part.param, workspace.as_ref())?;
+    let body = args.body(&loaded, (text, snapshot), &expanded);
     let key = args.idempotency_key.as_deref();
     let submitted =
         runtime.block_on(SubmitResponse::request_run(&controller, "/runs", &body, key))?;
@@ -75,11 +95,46 @@ pub(crate) fn run(args: &SubmitArgs, context: &CommandContext) -> Result<u8, Cli
     )
 }
 
+/// Sends the files of the project to the controller, and returns the object of their manifest.
+async fn send_snapshot(
+    loaded: &LoadedPipeline,
+    mode: SnapshotMode,
+    controller: &ClusterClient,
+) -> Result<ObjectId, CliError> {
+    let request = SnapshotRequest::of_project(loaded.project.root.clone(), mode);
+    let taken = take_snapshot(&request, &*controller.objects()).await;
+    let snapshot =
+        taken.map_err(|error| CliError::from(error).hint("`--no-snapshot` sends no files"))?;
+    for message in snapshot.messages() {
+        output::print_message(&message);
+    }
+    Ok(snapshot.manifest)
+}
+
+/// Whether a folder is in a git work tree.
+fn is_in_git_work_tree(folder: &Path) -> bool {
+    folder.ancestors().any(|folder| folder.join(".git").exists())
+}
+
 impl SubmitArgs {
+    /// Returns which files of the project are sent; `None` for none.
+    fn snapshot_mode(&self, loaded: &LoadedPipeline) -> Option<SnapshotMode> {
+        if self.no_snapshot {
+            return None;
+        }
+        let declared = loaded.valid.pipeline.workspace.as_ref().map(|it| &it.value);
+        let is_sent = match declared {
+            None => is_in_git_work_tree(&loaded.project.root),
+            Some(WorkspaceDecl::Here) => true,
+            Some(WorkspaceDecl::None | WorkspaceDecl::Shared(_)) => false,
+        };
+        self.snapshot.snapshot.or_else(|| is_sent.then_some(SnapshotMode::Files))
+    }
+
     fn body(
         &self,
         loaded: &LoadedPipeline,
-        text: String,
+        (text, snapshot): (String, Option<ObjectId>),
         expanded: &ExpandedPipeline,
     ) -> SubmitRunBody {
         let params = self.part.param.iter();
@@ -94,6 +149,7 @@ impl SubmitArgs {
             keep_going: self.keep_going,
             again: self.again,
             timeout_ms: self.timeout.map(Span::as_millis),
+            snapshot: snapshot.map(|manifest| manifest.to_string()),
             fingerprint: Some(expanded.plan.fingerprint().to_string()),
         }
     }

@@ -13,6 +13,7 @@ use windlass_core::session::WorkerLocality;
 use windlass_link::output::{OutputLink, OutputShipper, SpooledLogs};
 use windlass_link::{DeathNoticeConfig, WorkerLink};
 use windlass_net::shutdown::ShutdownSender;
+use windlass_worker::artifacts::ObjectAccess;
 use windlass_worker::executors::TracePropagation;
 use windlass_worker::guard::GuardHandle;
 use windlass_worker::values::ValueStore;
@@ -66,6 +67,8 @@ pub(super) struct ClusterWorkerSetup<'a> {
     pub(super) link: Arc<dyn WorkerLink>,
     /// The link for output and large values.
     pub(super) output: Arc<dyn OutputLink>,
+    /// The object store of its steps.
+    pub(super) objects: ObjectAccess,
     /// The settings by which the guard reports the death of this start of the worker.
     pub(super) death_notice: &'a dyn Fn(&ClusterMembership, Incarnation) -> DeathNoticeConfig,
 }
@@ -102,7 +105,7 @@ impl ClusterWorkerSetup<'_> {
         let incarnation =
             membership.incarnations().begin(Incarnation::default(), guard_place, system_now())?;
         let executor = self.compiled.executor(StepExecutorSetup {
-            settings: executor_settings(&state, self.root, (self.name, self.policy)),
+            settings: executor_settings(&state, self.root, (self.name, self.policy), self.objects),
             guard: guard.clone(),
             death_notice: Some((self.death_notice)(&membership, incarnation.0)),
             ends_calls: true,

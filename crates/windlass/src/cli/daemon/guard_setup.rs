@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use windlass_core::environment::EnvironmentPolicy;
+use windlass_worker::artifacts::ObjectAccess;
 use windlass_worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
 use windlass_worker::guard::GuardHandle;
 use windlass_worker::{GuardLock, GuardLockIdentity, StateDirectory, StateDirectoryError};
@@ -46,6 +47,7 @@ pub(super) fn executor_settings(
     state: &StateDirectory,
     root: &Path,
     (name, policy): (&str, &EnvironmentPolicy),
+    objects: ObjectAccess,
 ) -> ExecutorSettings {
     let scratch = state.scratch();
     clear(&scratch);
@@ -55,6 +57,7 @@ pub(super) fn executor_settings(
         worker: name.to_owned(),
         environment: process_environment(),
         policy: policy.clone(),
+        objects,
         masks: MaskCache::default(),
     }
 }

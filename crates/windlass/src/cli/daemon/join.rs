@@ -185,7 +185,6 @@ impl JoinRoute {
     }
 
     /// The files of steps, at the controllers; `None` if the worker reaches them only through a message broker.
-    #[expect(dead_code, reason = "steps have no workspaces and artifacts yet")]
     pub(super) fn objects(&self) -> Option<Arc<dyn ObjectStore>> {
         match self {
             Self::Http(link) => {

@@ -12,6 +12,7 @@ use windlass_controller::replica::UpstreamCluster;
 use windlass_link::WorkerLink;
 use windlass_net::http::HttpCallError;
 use windlass_store::logs::NotifyingLogStore;
+use windlass_worker::artifacts::ObjectAccess;
 use windlass_worker::executors::TracePropagation;
 use windlass_worker::{PeerWorkers, StateDirectory};
 
@@ -150,14 +151,17 @@ impl NodeSetup {
         let worker = match self.worker_identity.take() {
             Some(identity) => {
                 let intake = self.node.intake(logs);
-                let own = identity.begin(order, self.node.handle(), intake).await?;
+                let objects = self.node.objects();
+                let own = identity.begin(order, self.node.handle(), intake, objects).await?;
                 ControllerWorker::Separate(Box::new(own))
             }
             None if shared || order.slots == 0 => ControllerWorker::None,
             None => {
                 let state = StateDirectory::open(&order.state.join(OWN_STATE))?;
                 let link: Arc<dyn WorkerLink> = Arc::new(self.node.handle().clone());
-                self.node.start_worker(embedded_worker(order, &state, (logs, link)).await?).await?;
+                let objects = self.node.objects();
+                let worker = embedded_worker(order, &state, (logs, link), objects).await?;
+                self.node.start_worker(worker).await?;
                 ControllerWorker::Embedded { _state: state }
             }
         };
@@ -190,8 +194,9 @@ async fn embedded_worker(
     order: &ServeOptions,
     state: &StateDirectory,
     (logs, link): (Arc<NotifyingLogStore>, Arc<dyn WorkerLink>),
+    objects: ObjectAccess,
 ) -> Result<LocalWorkerOptions, CliError> {
-    let settings = executor_settings(state, &order.root, (&order.name, &order.policy));
+    let settings = executor_settings(state, &order.root, (&order.name, &order.policy), objects);
     let (guard, guard_place) = guard(state).await?;
     let setup = EmbeddedWorkerSetup {
         place: LocalWorkerPlace::Exclusive,

@@ -15,6 +15,7 @@ use windlass_link::DeathNoticeConfig;
 use windlass_link::output::DISK_GRACE;
 use windlass_net::http::{ClientCredentials, HttpClient, dialer};
 use windlass_net::shutdown::ShutdownSender;
+use windlass_worker::artifacts::ObjectAccess;
 use windlass_worker::{ClusterMembership, StateDirectory};
 
 use super::cluster_worker::{ClusterWorkerSetup, ENDS_WITHIN, WorkerBase, WorkerCompanions};
@@ -59,6 +60,7 @@ impl OwnWorkerIdentity {
         order: &ServeOptions,
         handle: &NodeHandle,
         intake: LogIngest,
+        objects: ObjectAccess,
     ) -> Result<OwnWorker, CliError> {
         let Self { state, membership } = self;
         let guard = guard_with_tethers(&state).await?;
@@ -74,6 +76,7 @@ impl OwnWorkerIdentity {
             compiled: &order.compiled,
             link: Arc::new(NameWaitLink::new(Arc::clone(&link) as _, log_operator_messages())),
             output: Arc::clone(&link) as _,
+            objects,
             death_notice: &|member, incarnation| death_notice(order, member, incarnation),
         };
         let worker = setup.assemble(WorkerBase { state, membership, guard })?;

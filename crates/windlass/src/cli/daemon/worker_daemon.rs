@@ -12,6 +12,7 @@ use windlass_core::requirement::{Labels, WorkerScope};
 use windlass_link::LinkError;
 use windlass_link::mailbox::MailboxWorkerLink;
 use windlass_net::shutdown::{ShutdownReceiver, ShutdownSender};
+use windlass_worker::artifacts::ObjectAccess;
 use windlass_worker::{StateDirectory, WorkerError, WorkerShutdown};
 
 use super::cluster_worker::{ClusterWorker, ClusterWorkerSetup, ENDS_WITHIN, WorkerBase};
@@ -26,6 +27,10 @@ use super::worker_logging::LoggingExecutor;
 use crate::cli::error::CliError;
 use crate::cli::exit;
 use crate::cli::extensions::ProgramExtensions;
+
+/// Why the steps of a worker that is joined through a message broker have no files.
+const NO_OBJECTS_BY_MAILBOX: &str = "files of steps do not travel through a message broker: join the worker over HTTP, `windlass worker \
+                                     --join http://…`";
 
 /// How long a worker takes to end after the order to end immediately.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
@@ -137,6 +142,7 @@ impl WorkerDaemon {
             compiled: &order.compiled,
             link: Arc::new(LoggingLink::new(route.link(), name)),
             output: route.ships(),
+            objects: ObjectAccess::or_unavailable(route.objects(), NO_OBJECTS_BY_MAILBOX),
             death_notice: &|member, incarnation| {
                 order.join.death_notice(member.secret(), incarnation)
             },

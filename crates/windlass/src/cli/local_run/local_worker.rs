@@ -10,6 +10,7 @@ use windlass_core::id::Incarnation;
 use windlass_core::requirement::WorkerScope;
 use windlass_net::files::{durable_folder, private_files};
 use windlass_worker::PeerWorkers;
+use windlass_worker::artifacts::ObjectAccess;
 use windlass_worker::executors::{ExecutorSettings, MaskCache, clear, process_environment};
 use windlass_worker::guard::GuardHandle;
 
@@ -78,7 +79,7 @@ pub(super) async fn start_worker(
         slots: order.slots,
         labels: order.labels.clone(),
         scope: scope(order),
-        settings: step_settings(order, place)?,
+        settings: step_settings(order, place, node.objects())?,
         guard,
         orphan_guard: place.slot.as_ref().map(WorkerSlot::incarnations).transpose()?,
         logs: Arc::clone(logs) as _,
@@ -107,6 +108,7 @@ async fn started(guard: &mut JoinHandle<io::Result<GuardHandle>>) -> Result<Guar
 fn step_settings(
     order: &LocalRunOptions,
     place: &WorkerPlace,
+    objects: ObjectAccess,
 ) -> Result<ExecutorSettings, CliError> {
     Ok(ExecutorSettings {
         root: order.root.clone(),
@@ -114,6 +116,7 @@ fn step_settings(
         worker: place.worker_name(order),
         environment: process_environment(),
         policy: EnvironmentPolicy::PassAll,
+        objects,
         masks: MaskCache::default(),
     })
 }

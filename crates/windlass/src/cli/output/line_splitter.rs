@@ -260,7 +260,7 @@ pub(crate) fn sanitize_lines(text: &str) -> Vec<String> {
 }
 
 /// A phrase that may contain user values, as one sanitized line without colors.
-pub(super) fn sanitize_phrase(text: &str) -> String {
+pub(crate) fn sanitize_phrase(text: &str) -> String {
     sanitize_lines(text).join(" ")
 }
 

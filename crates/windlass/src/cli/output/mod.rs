@@ -59,7 +59,7 @@ pub(crate) use final_report::{EndedRun, LogTailReader, ending};
 pub(crate) use github::{annotations, markdown, tests_markdown};
 pub(crate) use junit::junit;
 pub(crate) use key_input::KeyInput;
-pub(crate) use line_splitter::{LineSplitter, sanitize_lines};
+pub(crate) use line_splitter::{LineSplitter, sanitize_lines, sanitize_phrase};
 pub(crate) use live_status::live_status;
 pub(super) use print::{
     print_bytes, print_data, print_event, print_json_lines, print_message, stdout_is_terminal,

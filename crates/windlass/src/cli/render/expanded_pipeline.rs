@@ -3,10 +3,12 @@
 use serde_json::Value;
 use windlass_core::expand::ExpandedPipeline;
 use windlass_core::expr::Expression;
+use windlass_core::files::{ArtifactsWhen, MissingArtifacts};
 use windlass_core::plan::{LockOrder, OnLostContact, PinTarget, RetryOn, StatusCondition};
 use windlass_core::spec::{
-    ActionDecl, LockRef, NeedRef, NodeFilter, ParamDecl, PipelineDecl, RetryDecl, Spanned,
-    SpannedCondition, SpannedSetting, SpannedTemplate, StepDecl, StepSettings, VariableDecl,
+    ActionDecl, ArtifactsDecl, FetchDecl, LockRef, NeedRef, NodeFilter, ParamDecl, PipelineDecl,
+    RetryDecl, Spanned, SpannedCondition, SpannedSetting, SpannedTemplate, StepDecl, StepSettings,
+    VariableDecl, WorkspaceDecl,
 };
 
 use super::expanded_matrix::matrix;
@@ -25,6 +27,7 @@ pub(crate) fn definition(pipeline: &PipelineDecl, expanded: &ExpandedPipeline) -
         "locks",
         pipeline.locks.iter().map(|(name, slots)| (name.value.clone(), known.number(slots))),
     );
+    map.some("workspace", pipeline.workspace.as_ref().map(|of| workspace(&of.value)));
     let steps = pipeline.steps.iter().map(|step| {
         let written = written(&known, pipeline, step);
         (step.name.value.clone(), written)
@@ -52,6 +55,8 @@ pub(super) fn written(
     settings(known, &mut map, own, defaults);
     map.some("outputs", names(Some(&step.outputs)));
     map.some("reports", reports(known, &step.junit_reports));
+    map.some("artifacts", step.artifacts.as_ref().map(|of| artifacts(known, of)));
+    map.some("fetch", step.fetch.as_ref().map(|of| fetched(of)));
     match &step.action {
         ActionDecl::Script { written, .. } | ActionDecl::Exec { written, .. } => {
             map.put("run", OrderedDocument::text(&*written.value));
@@ -101,6 +106,42 @@ fn settings(
     map.some("wait_for_lock", span(of!(wait_for_lock)));
     map.some("kill_grace", span(of!(kill_grace)));
     map.some("nodes", of!(nodes).map(|of| nodes(known, of)));
+}
+
+fn artifacts(known: &ResolvedParams, declared: &ArtifactsDecl) -> OrderedDocument {
+    let paths = declared.paths.iter().map(|path| known.text(path)).collect();
+    let paths = OrderedDocument::one_or_list(paths);
+    let ignores = declared.missing == MissingArtifacts::Ignore;
+    if declared.when == ArtifactsWhen::default() && !ignores {
+        return paths;
+    }
+    let mut map = DocumentEntries::default();
+    map.put("paths", paths);
+    map.put("when", OrderedDocument::text(declared.when.word()));
+    map.some("missing", ignores.then(|| OrderedDocument::text("ignore")));
+    OrderedDocument::Map(map.0)
+}
+
+fn fetched(declared: &[FetchDecl]) -> OrderedDocument {
+    if declared.iter().all(|fetch| fetch.to.is_none()) {
+        let names = declared.iter().map(|fetch| OrderedDocument::text(&*fetch.step.value));
+        return OrderedDocument::List(names.collect());
+    }
+    let entry = |fetch: &FetchDecl| {
+        let folder = fetch.to.as_ref().map_or(".", |to| &to.value);
+        (fetch.step.value.clone(), OrderedDocument::text(folder))
+    };
+    OrderedDocument::Map(declared.iter().map(entry).collect())
+}
+
+fn workspace(declared: &WorkspaceDecl) -> OrderedDocument {
+    match declared {
+        WorkspaceDecl::Here => OrderedDocument::text("here"),
+        WorkspaceDecl::None => OrderedDocument::text("none"),
+        WorkspaceDecl::Shared(path) => {
+            OrderedDocument::Map(vec![("shared".into(), OrderedDocument::text(&**path))])
+        }
+    }
 }
 
 fn named_param(param: &ParamDecl, expanded: &ExpandedPipeline) -> (String, OrderedDocument) {

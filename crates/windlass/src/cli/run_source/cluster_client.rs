@@ -52,7 +52,6 @@ impl ClusterClient {
     }
 
     /// The files of steps.
-    #[expect(dead_code, reason = "no command transfers files of steps yet")]
     pub(crate) fn objects(&self) -> Arc<dyn ObjectStore> {
         Arc::new(HttpObjects::new(&self.client, self.given.all().to_vec()))
     }

@@ -17,6 +17,7 @@ use windlass_store::db::StoreError;
 use windlass_store::journal::{Position, RecordedEvent};
 use windlass_store::logs;
 use windlass_store::logs::{LogId, LogMatches, LogPart, LogQuery, MATCHES_MAX, READ_MAX};
+use windlass_store::objects::ObjectStore;
 
 use super::origin::store_flag;
 use super::source::{
@@ -241,6 +242,13 @@ impl RunSource for LocalRunSource {
     fn test_reports(&self, run: RunId) -> RunSourceFuture<'_, StepTestReports> {
         Box::pin(async move {
             Ok(logs::collect_test_reports(&*self.stores.logs, run).await?.into_iter().collect())
+        })
+    }
+
+    fn objects(&self) -> RunSourceFuture<'_, Arc<dyn ObjectStore>> {
+        let objects = self.stores.objects.clone().map(|objects| objects as Arc<dyn ObjectStore>);
+        Box::pin(async move {
+            objects.ok_or_else(|| CliError::unreachable("this store keeps no files of steps"))
         })
     }
 

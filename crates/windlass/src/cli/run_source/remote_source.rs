@@ -1,5 +1,6 @@
 //! A controller's runs, over its API.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,6 +17,7 @@ use windlass_net::http::HttpRequest;
 use windlass_store::archive::RunQuery;
 use windlass_store::journal::Position;
 use windlass_store::logs::{LogId, LogMatch, LogMatches, LogPart, MATCHES_MAX};
+use windlass_store::objects::ObjectStore;
 
 use super::cluster_client::{ClusterClient, moment_of, segment};
 use super::source::{KnownRun, RunEventsPage, RunListEntry, RunSource, RunSourceFuture};
@@ -250,6 +252,10 @@ impl RunSource for RemoteRunSource {
             let reports: Vec<StepTestsBody> = self.controller.get(&path).await?;
             Ok(reports.into_iter().map(|body| (body.log(run), body.report)).collect())
         })
+    }
+
+    fn objects(&self) -> RunSourceFuture<'_, Arc<dyn ObjectStore>> {
+        Box::pin(async move { Ok(self.controller.objects()) })
     }
 
     fn cancel(&self, run: RunId, level: CancelLevel) -> RunSourceFuture<'_, ()> {

@@ -14,6 +14,7 @@ use windlass_core::time::{Span, Time};
 use windlass_store::archive::RunQuery;
 use windlass_store::journal::{Position, RecordedEvent};
 use windlass_store::logs::{LogId, LogMatches, LogPart};
+use windlass_store::objects::ObjectStore;
 
 use crate::cli::error::CliError;
 use crate::cli::output::CommandHints;
@@ -102,6 +103,9 @@ pub(crate) trait RunSource: Send + Sync + fmt::Debug {
 
     /// The results of the tests that steps of a run ran.
     fn test_reports(&self, run: RunId) -> RunSourceFuture<'_, StepTestReports>;
+
+    /// The store of the files that steps handed on.
+    fn objects(&self) -> RunSourceFuture<'_, Arc<dyn ObjectStore>>;
 
     /// Requests the end of a run.
     fn cancel(&self, run: RunId, level: CancelLevel) -> RunSourceFuture<'_, ()>;

@@ -3,9 +3,11 @@
 /// The files that a snapshot has, as an argument.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SnapshotArgs {
-    /// Send the files of this project with the run: tracked and untracked files that git does not ignore, as they are now
+    /// Send files of this project with the run: those that git does not ignore (`files`), tracked ones only (`tracked`), or
+    /// also such that look like secrets (`all`) (default: `files` in a git work tree)
     #[arg(
         long,
+        hide_possible_values = true,
         value_name = "FILES",
         value_enum,
         num_args = 0..=1,

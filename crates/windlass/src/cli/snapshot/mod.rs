@@ -30,5 +30,4 @@ mod temporary_repository;
 mod tests;
 
 pub(crate) use args::{SnapshotArgs, SnapshotMode};
-pub(crate) use snapshot_error::SnapshotError;
-pub(crate) use take::{Snapshot, SnapshotRequest, take_snapshot};
+pub(crate) use take::{SnapshotRequest, take_snapshot};

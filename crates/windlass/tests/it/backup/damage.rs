@@ -119,7 +119,9 @@ fn backup_refuses_a_folder_with_content_and_is_private() {
         assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
     };
     private(&project.path().join("fourth"));
-    files(&project.path().join("fourth")).iter().for_each(|file| private(file));
+    for file in files(&project.path().join("fourth")) {
+        private(&file);
+    }
 }
 
 #[test]

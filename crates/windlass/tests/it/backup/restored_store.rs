@@ -36,8 +36,8 @@ pub(super) fn logs(store: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for run in fs::read_dir(store.join("logs")).into_iter().flatten().flatten() {
         for log in fs::read_dir(run.path()).expect("it is a folder").flatten() {
-            let name = format!("{:?}/{:?}", run.file_name(), log.file_name());
-            found.insert(name.replace('"', ""), fs::read(log.path()).expect("it can be read"));
+            let name = format!("{}/{}", run.file_name().display(), log.file_name().display());
+            found.insert(name, fs::read(log.path()).expect("it can be read"));
         }
     }
     found

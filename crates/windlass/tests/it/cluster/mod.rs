@@ -7,6 +7,7 @@ mod disks;
 mod distribution;
 mod endings;
 mod environment;
+mod files;
 mod identity;
 mod load;
 mod loopback;

@@ -96,8 +96,8 @@ async fn a_follower_sees_only_what_is_durable() {
     assert!(is_pending(&mut following).await);
     assert_eq!(node.position(), 2);
     gate.open();
-    let followed = following.await.expect("it was never behind");
-    assert_eq!(followed.iter().map(|it| it.position).collect::<Vec<_>>(), [Position(3)]);
+    let batch = following.await.expect("it was never behind");
+    assert_eq!(batch.iter().map(|it| it.position).collect::<Vec<_>>(), [Position(3)]);
     assert!(matches!(asking.await, Ok(Ok(EngineAnswer::Submitted { .. }))));
 }
 

@@ -21,8 +21,8 @@ async fn follow(mut follower: EventFollower, upto: Position) -> (Vec<Arc<Recorde
     let (mut events, mut lags) = (Vec::new(), 0);
     while follower.position() < upto {
         lags += usize::from(follower.is_behind());
-        let followed = follower.next().await.expect("the journal reads");
-        events.extend(followed.iter().map(Arc::clone));
+        let batch = follower.next().await.expect("the journal reads");
+        events.extend(batch.iter().map(Arc::clone));
     }
     (events, lags)
 }

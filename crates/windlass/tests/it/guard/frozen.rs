@@ -103,6 +103,7 @@ fn settings() -> ExecutorSettings {
         worker: "here".to_owned(),
         environment: Vec::new(),
         policy: EnvironmentPolicy::PassAll,
+        objects: windlass_worker::artifacts::ObjectAccess::unavailable("this test keeps no files"),
         masks: MaskCache::default(),
     }
 }

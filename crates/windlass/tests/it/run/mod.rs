@@ -1,5 +1,6 @@
 //! `windlass run` and related commands: the real program and real processes, each in its own folder.
 
+mod artifacts;
 mod commands;
 mod deaths;
 mod disks;

@@ -124,7 +124,7 @@ impl StepCall {
     /// Keeps a result that is too large to travel with the outcome.
     pub async fn keep(&self, text: String) -> Result<StepOutput, String> {
         let kept = self.services.values.keep(log_id(&self.grant), text).await?;
-        Ok(StepOutput::Kept(Arc::new(kept)))
+        Ok(StepOutput::kept(kept))
     }
 
     /// Returns whether its result may stay in the memory of this worker. The steps that take it are then pinned to the
@@ -138,7 +138,7 @@ impl StepCall {
         let around = &self.services;
         let kept =
             around.values.keep_in_memory(log_id(&self.grant), &around.settings.worker, value);
-        StepOutput::Kept(Arc::new(kept))
+        StepOutput::kept(kept)
     }
 
     /// Returns the result of a step that it needs if a worker kept that in memory, or why it is not here.

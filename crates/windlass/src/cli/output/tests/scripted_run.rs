@@ -272,8 +272,7 @@ pub(super) fn film() -> ScriptedRun {
         .end("docs", stopped, StepFollowUp::Done(StepStatus::Cancelled))
         .begin("tell", 1);
     film.at(15_900).says("tell", 1, "sent the report");
-    let outcome =
-        Outcome { output: StepOutput::Inline(r#"{"sent":3}"#.into()), ..Outcome::exit(0) };
+    let outcome = Outcome { output: StepOutput::inline(r#"{"sent":3}"#), ..Outcome::exit(0) };
     film.at(16_020).end("tell", outcome, StepFollowUp::Done(StepStatus::Succeeded));
     film.ends(RunStatus::Failed);
     film

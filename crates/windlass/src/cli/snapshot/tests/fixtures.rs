@@ -12,7 +12,9 @@ use windlass_core::time::Time;
 use windlass_store::objects::tree::materialize_tree;
 use windlass_store::objects::{MemoryObjects, ObjectStore, read_manifest};
 
-use crate::cli::snapshot::{Snapshot, SnapshotError, SnapshotMode, SnapshotRequest, take_snapshot};
+use crate::cli::snapshot::snapshot_error::SnapshotError;
+use crate::cli::snapshot::take::Snapshot;
+use crate::cli::snapshot::{SnapshotMode, SnapshotRequest, take_snapshot};
 
 /// Later than every file, so that a cache remembers all of them.
 const LATE: Time = Time::from_millis(10_000_000_000_000);

@@ -81,7 +81,7 @@ async fn make(worker: &ScriptedMailboxWorker, grant: &LeaseGrant) -> (LogId, Fin
     assert_eq!(taken.sizes, [Some(MADE.len() as u64)]);
     let location = LargeValueLocation::Leader { hash: [7; 32], size: MADE.len() as u64 };
     let kept = LargeValueRef { run, step, attempt, delivery: grant.delivery, location };
-    let outcome = Outcome { output: StepOutput::Kept(kept.into()), ..Outcome::exit(0) };
+    let outcome = Outcome { output: StepOutput::kept(kept), ..Outcome::exit(0) };
     (value, FinishedAttempt { lease: grant.lease, outcome, ran: None })
 }
 

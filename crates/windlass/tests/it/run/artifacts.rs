@@ -1,0 +1,81 @@
+//! Artifacts of steps in `windlass run`: what is kept, what dependents find, what is refused.
+
+use crate::support::project_folder::ProjectFolder;
+
+const PAGES: &str = r#"
+steps:
+  build:
+    matrix: { page: [a, b] }
+    run: 'mkdir -p dist && echo ${{ matrix.page }} > dist/${{ matrix.page }}.html && echo map > dist/${{ matrix.page }}.map'
+    artifacts: ["dist/${{ matrix.page }}.*", "!**/*.map"]
+  check:
+    needs: build
+    fetch: { build: "in/${{ cell }}" }
+    run: cat in/a/dist/a.html in/b/dist/b.html > found; test ! -e in/a/dist/a.map
+"#;
+
+#[test]
+fn artifacts_of_cells_are_found_in_folders_of_their_own() {
+    let project = ProjectFolder::with(PAGES);
+    let ended = project.run("run");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(project.lines("found"), ["a", "b"]);
+}
+
+#[test]
+fn missing_artifact_fails_the_step_unless_it_may_be_missing() {
+    let text = |missing: &str| {
+        format!(
+            "steps:\n  a: {{ run: echo hi, artifacts: {{ paths: [dist, '*.log'], missing: {missing} }} }}\n"
+        )
+    };
+    let ended = ProjectFolder::with(&text("fail")).run("run");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("no file matches the artifacts dist, *.log"), "{}", ended.err);
+    let ended = ProjectFolder::with(&text("ignore")).run("run");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn conflicting_artifacts_are_refused_before_the_step_starts() {
+    let project = ProjectFolder::with(
+        "steps:\n  t:\n    matrix: { n: [1, 2] }\n    lock: ./one\n    run: 'echo ${{ matrix.n }} > report'\n    artifacts: report\n  \
+         all: { needs: t, fetch: { t: in }, run: echo ran >> trace }\n",
+    );
+    let ended = project.run("run");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("`t[1]` and `t[2]` both made `in/report`"), "{}", ended.err);
+    assert!(!project.path().join("trace").exists());
+}
+
+#[test]
+fn artifacts_of_a_failed_attempt_are_kept_only_if_wanted() {
+    let project = ProjectFolder::with(
+        "steps:\n  a: { run: 'echo shot > shot.png; exit 1', artifacts: { paths: shot.png, when: failure } }\n  \
+         b: { needs: a, if: failure(), fetch: { a: seen }, run: cat seen/shot.png > found }\n",
+    );
+    let ended = project.run("run");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(project.lines("found"), ["shot"]);
+}
+
+#[test]
+fn file_that_was_removed_is_restored_for_its_dependent() {
+    let project = ProjectFolder::with(
+        "steps:\n  a: { run: 'echo one > made && chmod +x made', artifacts: made }\n  \
+         gone: { needs: a, fetch: [], run: rm made }\n  \
+         b: { needs: [a, gone], run: test -x made && cp made found }\n",
+    );
+    let ended = project.run("run");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(project.lines("found"), ["one"]);
+}
+
+#[test]
+fn link_that_leaves_the_workspace_is_no_artifact() {
+    let project =
+        ProjectFolder::with("steps:\n  a: { run: ln -s /etc/passwd out, artifacts: out }\n");
+    let ended = project.run("run");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("its artifacts could not be stored"), "{}", ended.err);
+}
