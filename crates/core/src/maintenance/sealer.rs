@@ -23,6 +23,9 @@ pub(super) struct RunSealer {
     to_seal: VecDeque<RunId>,
     archiving: Option<RunId>,
     sealing: Option<RunId>,
+    /// Whether the event of the requested sealing was learnt before its answer. The run can have been resumed since then, and
+    /// the answer says nothing about its next sealing.
+    sealing_learnt: bool,
     /// Whether an effect failed since the last tick.
     failed: bool,
     /// Runs that the journal no longer has to keep, since they were last taken.
@@ -67,6 +70,7 @@ impl RunSealer {
     }
 
     fn learn_sealed(&mut self, id: RunId) {
+        self.sealing_learnt |= self.sealing == Some(id);
         let Some(run) = self.runs.get_mut(&id) else { return };
         run.seal = SealState::Sealed;
         if run.may_lack_events() && !self.bugs.on(PlantedBug::LateEventNotArchived) {
@@ -194,7 +198,7 @@ impl RunSealer {
                 self.to_archive.push_back(id);
                 continue;
             }
-            self.sealing = Some(id);
+            (self.sealing, self.sealing_learnt) = (Some(id), false);
             return Some(MaintenanceEffect::Seal(id));
         }
         None
@@ -236,7 +240,8 @@ impl RunSealer {
             self.failed = true;
             return;
         }
-        if let Some(run) = self.runs.get_mut(&id).filter(|run| run.seal == SealState::Open) {
+        let run = self.runs.get_mut(&id).filter(|_| !self.sealing_learnt);
+        if let Some(run) = run.filter(|run| run.seal == SealState::Open) {
             run.seal = SealState::Answered;
         }
     }

@@ -75,6 +75,58 @@ fn lock_with_a_slot_for_others_is_awaited() {
     assert_eq!(cluster.run_status("inner"), RunStatus::Succeeded);
 }
 
+/// A lock of two slots that an ancestor and another step hold, and a step that waits for it.
+fn shared_lock() -> TestCluster {
+    let mut cluster = TestCluster::new().worker("alpha", 4, []);
+    cluster.submit("outer", |plan| {
+        plan.lock_slots("gpu", 2);
+        plan.step("deploy", StepSpec::locking(["gpu"]), []);
+        plan.step("train", StepSpec::locking(["gpu"]), []);
+    });
+    nested(&mut cluster, "inner", "deploy", |plan| {
+        plan.lock_slots("gpu", 2);
+        plan.step("push", StepSpec::locking(["gpu"]), []);
+    });
+    assert_eq!(cluster.status("push"), StepStatus::Ready, "train will end");
+    cluster
+}
+
+#[test]
+fn lock_whose_other_holder_ends_without_freeing_a_slot_is_not_awaited() {
+    let mut cluster = shared_lock();
+    // While this run is there, the lock has one slot, and two holders.
+    cluster.submit("single", |plan| {
+        plan.lock_slots("gpu", 1);
+        plan.step("tune", StepSpec::locking(["gpu"]), []);
+    });
+    assert_eq!(cluster.status("push"), StepStatus::Ready, "train will end");
+    cluster.succeed(["train"]);
+    assert_eq!(cluster.status("push"), StepStatus::Failed);
+    assert!(matches!(
+        settlement(&cluster, "push"),
+        Some(StepSettlement::FailedAncestorLock { .. })
+    ));
+}
+
+#[test]
+fn lock_that_loses_its_free_slot_to_a_new_run_is_not_awaited() {
+    let mut cluster = TestCluster::new().worker("alpha", 1, []);
+    cluster.submit("outer", |plan| {
+        plan.lock_slots("gpu", 2);
+        plan.step("deploy", StepSpec::locking(["gpu"]), []);
+    });
+    nested(&mut cluster, "inner", "deploy", |plan| {
+        plan.lock_slots("gpu", 2);
+        plan.step("push", StepSpec::locking(["gpu"]), []);
+    });
+    assert_eq!(cluster.status("push"), StepStatus::Ready, "it waits for a slot of the worker");
+    cluster.submit("single", |plan| {
+        plan.lock_slots("gpu", 1);
+        plan.step("tune", StepSpec::locking(["gpu"]), []);
+    });
+    assert_eq!(cluster.status("push"), StepStatus::Failed);
+}
+
 #[test]
 fn lock_of_an_ancestor_that_holds_it_no_more_is_awaited() {
     let mut cluster = outer("prod");

@@ -1,6 +1,6 @@
 //! The decisions of maintenance: the effects that it requests, and the consequences of a failure or a late event.
 
-use windlass_core::engine::{Event, RunOptions, event};
+use windlass_core::engine::{Event, RunOptions, RunProgress, event};
 use windlass_core::id::{Fence, RunId, StepIx};
 use windlass_core::maintenance::{
     Maintenance, MaintenanceEffect, MaintenanceObservation, MaintenanceOutcome, RetentionSettings,
@@ -41,6 +41,20 @@ impl MaintenanceSetup {
             reused: Vec::new(),
         }));
         self.happens(&Event::RunEnded(event::RunEnded { run, status: RunStatus::Succeeded }));
+    }
+
+    /// The run, which was interrupted and sealed, continues.
+    fn resumes(&mut self, run: RunId) {
+        let plan = PlanSketch::draw("ship", |plan| plan.plain("build", []));
+        let progress = RunProgress {
+            submitted_at: START,
+            interrupted_at: self.now,
+            failed: None,
+            superseded: false,
+            steps: Vec::new(),
+        };
+        let options = RunOptions::default();
+        self.happens(&Event::RunResumed(event::RunResumed { run, plan, options, progress }));
     }
 
     fn late_outcome(&mut self, run: RunId) {
@@ -118,6 +132,19 @@ fn event_between_archiving_and_sealing_is_archived_before_it_is_pruned() {
     story.done(ARCHIVE, 3);
     assert_eq!(story.machine.take_settled(), [RUN]);
     assert_eq!(story.tick(), [MaintenanceEffect::PruneBefore(4)]);
+}
+
+#[test]
+fn answer_to_a_sealing_says_nothing_about_a_run_that_was_resumed_since_then() {
+    let mut story = MaintenanceSetup::new(at_once());
+    story.ends(RUN);
+    story.tick();
+    assert_eq!(story.done(ARCHIVE, 2), [SEAL]);
+    story.happens(&Event::RunSealed(event::RunSealed { run: RUN }));
+    story.resumes(RUN);
+    story.done(SEAL, 0);
+    story.happens(&Event::RunEnded(event::RunEnded { run: RUN, status: RunStatus::Succeeded }));
+    assert!(story.tick().contains(&ARCHIVE), "it has ended again, and is not sealed yet");
 }
 
 #[test]

@@ -293,6 +293,7 @@ impl Engine {
         let leaks = self.config.bugs.on(PlantedBug::LockLeakedOnCancel) && lease.stop.is_some();
         if let Some(locks) = lease.locks.as_deref().filter(|_| !leaks) {
             self.queues.release_locks(locks, lease.fence);
+            self.recheck_full_locks(locks);
         }
         if self.runs[lease.run].is_halted() && self.runs[lease.run].leases.is_empty() {
             self.todo.push_back(DeferredWork::Interrupt(lease.run));

@@ -110,8 +110,11 @@ impl ReadyQueues {
         (gone.workers > 0).then_some(class)
     }
 
-    /// Declares the locks of a run with their slots.
-    pub(crate) fn declare_locks<'n>(&mut self, locks: impl Iterator<Item = (&'n str, u32)>) {
+    /// Declares the locks of a run with their slots, and returns them.
+    pub(crate) fn declare_locks<'n>(
+        &mut self,
+        locks: impl Iterator<Item = (&'n str, u32)>,
+    ) -> Vec<LockIx> {
         let mut declared = Vec::new();
         for (name, slots) in locks {
             let lock = self.lock(name);
@@ -119,6 +122,7 @@ impl ReadyQueues {
             declared.push(lock);
         }
         self.refresh_locks(&declared);
+        declared
     }
 
     /// Removes a run's declarations of locks, and every lock that no run names any more.

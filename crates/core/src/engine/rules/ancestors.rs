@@ -3,7 +3,8 @@
 //! A step that starts another run waits for its end, and holds its locks and its key meanwhile. A step of the inner run
 //! that needs one of them would wait until its limit. It fails at once instead, and its reason names both steps. An
 //! ancestor takes its locks and its key before its command starts, so they are held when a step of the inner run becomes
-//! ready. If the ancestor is granted again later, the waiting steps are looked at again. Runs that the engine does not have end the chain of ancestors.
+//! ready. If the ancestor is granted again later, or becomes the only holder of a lock that has no free slot, the waiting
+//! steps are looked at again. Runs that the engine does not have end the chain of ancestors.
 
 use super::decide::DecisionDraft;
 use crate::engine::event::{AncestorStep, ParentStep, StepSettlement};
@@ -12,7 +13,7 @@ use crate::engine::state::engine::{DeferredWork, Engine};
 use crate::id::{Fence, StepIx};
 use crate::outcome::StepStatus;
 use crate::planted_bugs::PlantedBug;
-use crate::slab::RunIx;
+use crate::slab::{LockIx, RunIx};
 
 /// The number of ancestors that are looked at. A client can claim any parent, also one that makes a cycle.
 const ANCESTORS_MAX: usize = 32;
@@ -22,6 +23,23 @@ impl Engine {
     pub(in crate::engine) fn recheck_nested_runs(&mut self, ancestor: (RunIx, StepIx)) {
         let inside = |run: &RunIx| self.ancestors(*run).contains(&ancestor);
         let inner: Vec<RunIx> = self.nested_runs.iter().copied().filter(inside).collect();
+        self.recheck_waiting_steps(inner);
+    }
+
+    /// Looks again at the waiting steps of all nested runs if one of these locks is held and has no free slot: its holders or
+    /// its slots have just become fewer, so ancestors alone can hold it now. That takes a run that declares fewer slots than
+    /// are held, and is rare.
+    pub(in crate::engine) fn recheck_full_locks(&mut self, locks: &[LockIx]) {
+        let is_full = |lock: &LockIx| {
+            let lock = self.queues.locks.get(*lock);
+            lock.is_some_and(|lock| !lock.holders.is_empty() && lock.free() == 0)
+        };
+        if !self.nested_runs.is_empty() && locks.iter().any(is_full) {
+            self.recheck_waiting_steps(self.nested_runs.iter().copied().collect());
+        }
+    }
+
+    fn recheck_waiting_steps(&mut self, inner: Vec<RunIx>) {
         for run_ix in inner {
             let plan = self.runs[run_ix].plan.clone();
             for step in plan.nodes().filter(|node| plan.has_step(*node)) {
