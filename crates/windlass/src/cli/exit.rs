@@ -9,6 +9,7 @@ pub(super) const SUCCESS: u8 = 0;
 pub(super) const STEP_FAILED: u8 = 1;
 
 /// A store or a backup is damaged.
+#[cfg(feature = "postgres")]
 pub(super) const DAMAGED: u8 = 1;
 
 /// The output could not be written.

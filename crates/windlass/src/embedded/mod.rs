@@ -69,7 +69,7 @@ pub(crate) use owner_watch::runs_of;
 pub use read_state::read_state;
 pub use store_reader::StoreReader;
 pub use stores::Stores;
-#[cfg(feature = "sqlite")]
+#[cfg(all(feature = "http", feature = "sqlite"))]
 pub(crate) use stores::refuse_backup;
 pub(crate) use submitted_run::{RunEventReader, SubmittedRun};
 #[cfg(all(feature = "postgres", feature = "sqlite"))]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 use windlass_core::expand::GrantedWork;
 use windlass_core::files::{FetchRule, FetchedArtifacts, merge_artifacts};
 use windlass_core::manifest::{EntryKind, Manifest};
@@ -40,7 +41,10 @@ pub async fn fetch_artifacts(
         fetched.push(FetchedArtifacts { step, folder, manifest });
     }
     let merged = merge_artifacts(&fetched).map_err(|error| error.to_string())?;
-    let files = files_to_write(&merged, root, existing).map_err(|error| {
+    let owned = root.to_owned();
+    let listed = spawn_blocking(move || files_to_write(&merged, &owned, existing)).await;
+    let listed = listed.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
+    let files = listed.map_err(|error| {
         format!("the artifacts cannot be written to {}: {error}", root.display())
     })?;
     materialize_tree(&*store, &files, root, None)

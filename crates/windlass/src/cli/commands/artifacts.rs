@@ -160,7 +160,8 @@ fn copy(args: &ArtifactsGetArgs, context: &CommandContext) -> Result<u8, CliErro
     reading.runtime.block_on(written).map_err(|error| CliError::unreachable(error.to_string()))?;
     let files = manifest.entries().iter().filter(|entry| entry.kind != EntryKind::Folder).count();
     let (bytes, folder) = (manifest.bytes(), args.output.display());
-    output::print_message(&format!("{files} files, {bytes} bytes, copied to {folder}"));
+    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    output::print_message(&format!("{files}, {bytes} bytes, copied to {folder}"));
     Ok(0)
 }
 

@@ -30,7 +30,9 @@ pub(super) mod serve;
 pub(super) mod show;
 #[cfg(feature = "postgres")]
 pub(super) mod store;
+#[cfg(feature = "postgres")]
 mod store_backup;
+#[cfg(feature = "postgres")]
 mod store_check;
 pub(super) mod submit;
 mod submit_response;

@@ -72,6 +72,32 @@ fn file_that_was_removed_is_restored_for_its_dependent() {
 }
 
 #[test]
+fn rerun_from_a_dependent_finds_the_artifacts_of_the_reused_step() {
+    let project = ProjectFolder::with(
+        "steps:\n  a: { run: echo one > made, artifacts: made }\n  b: { needs: a, run: cp made found }\n",
+    );
+    assert_eq!(project.run("run").code, Some(0));
+    for file in ["made", "found"] {
+        std::fs::remove_file(project.path().join(file)).expect("the file is there");
+    }
+    let ended = project.run("rerun latest --from b");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(project.lines("found"), ["one"]);
+    let listed = project.data("artifacts ls latest a");
+    assert!(listed.contains("made"), "{listed}");
+}
+
+#[test]
+fn artifacts_of_another_step_or_path_are_refused_with_a_hint() {
+    let project = ProjectFolder::with("steps:\n  a: { run: echo one > made, artifacts: made }\n");
+    assert_eq!(project.run("run").code, Some(0));
+    project.run("artifacts get latest b").expect_error(2, "has no step `b`");
+    project.run("artifacts get latest a other -o out").expect_error(2, "no artifact matches");
+    assert_eq!(project.run("artifacts get latest a -o out").code, Some(0));
+    assert_eq!(project.lines("out/made"), ["one"]);
+}
+
+#[test]
 fn link_that_leaves_the_workspace_is_no_artifact() {
     let project =
         ProjectFolder::with("steps:\n  a: { run: ln -s /etc/passwd out, artifacts: out }\n");
