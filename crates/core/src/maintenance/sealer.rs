@@ -22,15 +22,21 @@ pub(super) struct RunSealer {
     /// Archived runs to be sealed, in order.
     to_seal: VecDeque<RunId>,
     archiving: Option<RunId>,
-    sealing: Option<RunId>,
-    /// Whether the event of the requested sealing was learnt before its answer. The run can have been resumed since then, and
-    /// the answer says nothing about its next sealing.
-    sealing_learnt: bool,
+    sealing: Option<RequestedSeal>,
     /// Whether an effect failed since the last tick.
     failed: bool,
     /// Runs that the journal no longer has to keep, since they were last taken.
     settled: Vec<RunId>,
     pub(super) bugs: PlantedBugs,
+}
+
+/// A sealing that was requested and has no answer yet.
+#[derive(Clone, Copy, Debug)]
+struct RequestedSeal {
+    run: RunId,
+    /// Its event was learnt before its answer. The run can have been resumed since then, and the answer says nothing about
+    /// its next sealing.
+    is_learnt: bool,
 }
 
 impl RunSealer {
@@ -70,7 +76,9 @@ impl RunSealer {
     }
 
     fn learn_sealed(&mut self, id: RunId) {
-        self.sealing_learnt |= self.sealing == Some(id);
+        if let Some(sealing) = self.sealing.as_mut().filter(|sealing| sealing.run == id) {
+            sealing.is_learnt = true;
+        }
         let Some(run) = self.runs.get_mut(&id) else { return };
         run.seal = SealState::Sealed;
         if run.may_lack_events() && !self.bugs.on(PlantedBug::LateEventNotArchived) {
@@ -146,7 +154,8 @@ impl RunSealer {
         let lacking = self.runs.iter().filter(|(_, run)| run.seal == SealState::Sealed);
         let mut chosen: VecDeque<RunId> = lacking.map(|(id, _)| *id).collect();
         chosen.extend(self.due_runs(now, keeping));
-        chosen.retain(|id| ![self.archiving, self.sealing].contains(&Some(*id)));
+        let sealing = self.sealing.map(|sealing| sealing.run);
+        chosen.retain(|id| ![self.archiving, sealing].contains(&Some(*id)));
         self.to_archive = chosen;
     }
 
@@ -198,7 +207,7 @@ impl RunSealer {
                 self.to_archive.push_back(id);
                 continue;
             }
-            (self.sealing, self.sealing_learnt) = (Some(id), false);
+            self.sealing = Some(RequestedSeal { run: id, is_learnt: false });
             return Some(MaintenanceEffect::Seal(id));
         }
         None
@@ -235,12 +244,12 @@ impl RunSealer {
     }
 
     pub(super) fn seal_finished(&mut self, id: RunId, outcome: MaintenanceOutcome) {
-        self.sealing = None;
+        let is_learnt = self.sealing.take().is_some_and(|sealing| sealing.is_learnt);
         if outcome == MaintenanceOutcome::Failed {
             self.failed = true;
             return;
         }
-        let run = self.runs.get_mut(&id).filter(|_| !self.sealing_learnt);
+        let run = self.runs.get_mut(&id).filter(|_| !is_learnt);
         if let Some(run) = run.filter(|run| run.seal == SealState::Open) {
             run.seal = SealState::Answered;
         }
