@@ -16,7 +16,7 @@ use crate::display_text::is_displayable;
 use crate::files::WorkspaceSource;
 use crate::id::StepIx;
 use crate::plan::{
-    EDGES_MAX, NAME_MAX, PLAN_BYTES_MAX, PlanBuilder, PlanError, STEPS_MAX, WORK_MAX,
+    EDGES_MAX, NAME_MAX, PLAN_BYTES_MAX, PlanBuilder, PlanError, STEPS_MAX, StepSpec, WORK_MAX,
 };
 use crate::problem::{PROBLEMS_MAX, Problem, ProblemCode};
 use crate::spec::{
@@ -151,12 +151,14 @@ impl PipelineExpander<'_> {
         if self.budget.plan_bytes_left == 0 {
             return;
         }
+        let carries_files = work.carries_files();
         let work = work.to_text();
         let (name, span) = (&draft.step.name.value, &draft.step.name.span);
         match &draft.cells {
             None => {
                 let mut known = PlanTimeRenderer::new(&self.params, &mut self.budget);
                 let spec = step_spec(&mut known, draft.step, &self.pipeline.defaults, &reads);
+                let spec = StepSpec { carries_files, ..spec };
                 self.budget.take(spec.bytes() + name.len() + work.len(), span);
                 builder.step_with(name, spec, &work);
             }
@@ -173,6 +175,9 @@ impl PipelineExpander<'_> {
                         long = Some(own.clone());
                     }
                     named.push((own, specs.spec_index(cell, &self.params, &mut self.budget)));
+                }
+                for spec in &mut specs.list {
+                    spec.carries_files = carries_files;
                 }
                 self.budget.problems.extend(long.map(|cell| long_name(draft.step, &cell)));
                 builder.matrix_of(name, &work, specs.list, named);

@@ -57,6 +57,7 @@ pub(super) fn step_spec(
         wait_for_worker: wait_for_worker.unwrap_or(base.wait_for_worker),
         wait_for_lock: wait_for_lock.unwrap_or(base.wait_for_lock),
         on_lost_contact: own.on_lost_contact.or(defaults.on_lost_contact).unwrap_or_default(),
+        carries_files: false,
     }
 }
 

@@ -125,6 +125,11 @@ impl StepWork {
             .with("run", run)
     }
 
+    /// Whether a worker prepares or stores files for it.
+    pub fn carries_files(&self) -> bool {
+        self.workspace.is_made_per_attempt() || self.artifacts.is_some() || !self.fetch.is_empty()
+    }
+
     /// Returns all templates.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let with = match &self.action {

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::manifest::{EntryKind, Manifest, ManifestEntry, ManifestError, ManifestPath};
 
+/// Names of folders that belong to git and windlass.
+const RESERVED_NAMES: [&str; 2] = [".git", ".windlass"];
+
 /// The artifacts of one step, and the folder in which they are written.
 #[derive(Clone, Debug)]
 pub struct FetchedArtifacts {
@@ -20,8 +23,7 @@ pub struct FetchedArtifacts {
 pub enum MergeError {
     /// Two steps made different files with the same path.
     #[error(
-        "`{first}` and `{second}` both made `{path}`, with different content: fetch one of them, or each into a folder of its \
-         own: `fetch: {{ {step}: \"in/${{{{ cell }}}}\" }}`"
+        "`{first}` and `{second}` both made `{path}`, with different content: give each a folder of its own: `fetch: {{ {hint} }}`"
     )]
     Conflict {
         /// The path.
@@ -30,8 +32,16 @@ pub enum MergeError {
         first: String,
         /// The second step.
         second: String,
-        /// The name of the second step without its cell.
+        /// The entries of `fetch` that keep them apart.
+        hint: String,
+    },
+    /// A path is in a folder that belongs to git or windlass.
+    #[error("`{step}` made `{path}`: artifacts never write to `.git` or `.windlass`")]
+    Reserved {
+        /// The step.
         step: String,
+        /// The path.
+        path: String,
     },
     /// The combined paths are no valid folder.
     #[error("the artifacts of `{step}` cannot be written: {error}")]
@@ -74,19 +84,44 @@ fn add<'a>(
     path: String,
     (kind, step): (&'a EntryKind, &'a str),
 ) -> Result<(), MergeError> {
+    if is_reserved_path(&path) {
+        return Err(MergeError::Reserved { step: step.to_owned(), path });
+    }
     match merged.get(&path) {
         Some((known, _)) if *known == kind => Ok(()),
         Some((_, first)) => Err(MergeError::Conflict {
             path,
             first: (*first).to_owned(),
             second: step.to_owned(),
-            step: step.split('[').next().unwrap_or_default().to_owned(),
+            hint: separate_folders(first, step),
         }),
         None => {
             merged.insert(path, (kind, step));
             Ok(())
         }
     }
+}
+
+/// Returns the entries of `fetch` that keep the files of two steps apart.
+fn separate_folders(first: &str, second: &str) -> String {
+    let name = |step: &str| step.split('[').next().unwrap_or_default().to_owned();
+    let folder = |step: &str| {
+        let name = name(step);
+        let cell = if step.contains('[') { "/${{ cell }}" } else { "" };
+        format!("{name}: \"in/{name}{cell}\"")
+    };
+    if name(first) == name(second) {
+        return folder(second);
+    }
+    format!("{}, {}", folder(first), folder(second))
+}
+
+/// Whether a path is in a folder of git or windlass, also on file systems that do not tell capital letters. A file there
+/// could run with the user's next command.
+pub fn is_reserved_path(path: &str) -> bool {
+    let is_reserved =
+        |name: &str| RESERVED_NAMES.iter().any(|reserved| name.eq_ignore_ascii_case(reserved));
+    path.split('/').any(is_reserved)
 }
 
 /// Returns a folder and all folders that contain it: `a/b` gives `a` and `a/b`.
@@ -133,7 +168,18 @@ mod tests {
         let cells = [artifacts("t[1]", "", &[("x", "1")]), artifacts("t[2]", "", &[("x", "2")])];
         let error = merge_artifacts(&cells).expect_err("a conflict").to_string();
         assert!(error.contains("`t[1]` and `t[2]` both made `x`"), "{error}");
-        assert!(error.contains("fetch: { t: \"in/${{ cell }}\" }"), "{error}");
+        assert!(error.contains("fetch: { t: \"in/t/${{ cell }}\" }"), "{error}");
+        let steps = [artifacts("a", "", &[("x", "1")]), artifacts("b", "", &[("x", "2")])];
+        let error = merge_artifacts(&steps).expect_err("a conflict").to_string();
+        assert!(error.contains("fetch: { a: \"in/a\", b: \"in/b\" }"), "{error}");
+    }
+
+    #[test]
+    fn path_in_a_folder_of_git_is_refused() {
+        for path in [".git", ".GIT", ".windlass"] {
+            let merged = merge_artifacts(&[artifacts("a", "", &[(path, "1")])]);
+            assert!(matches!(merged, Err(MergeError::Reserved { .. })), "{path}");
+        }
     }
 
     #[test]

@@ -20,6 +20,12 @@ pub use artifact_rule::{
     ArtifactRule, ArtifactsWhen, CELL_PLACEHOLDER, FetchRule, MissingArtifacts,
 };
 pub use git_address::{GitAddress, GitAddressProblem, GitProtocol};
-pub use merged_artifacts::{FetchedArtifacts, MergeError, merge_artifacts};
+pub use merged_artifacts::{FetchedArtifacts, MergeError, is_reserved_path, merge_artifacts};
 pub use path_patterns::{PathPatterns, PatternProblem};
 pub use workspace_source::{GitWorkspace, WorkspaceSource};
+
+use crate::time::Span;
+
+/// How long a worker may take to prepare the files of an attempt, and again to store those that it hands on. The timeout of the
+/// step counts the time of its command alone.
+pub const FILES_WITHIN: Span = Span::mins(15);

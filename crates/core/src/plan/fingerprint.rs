@@ -156,5 +156,6 @@ impl CanonicalHasher {
             OnLostContact::Continue => 0,
             OnLostContact::Stop => 1,
         });
+        self.number(u64::from(spec.carries_files));
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::FILES_WITHIN;
 use crate::id::StepIx;
 use crate::requirement::{Labels, Requirement, RequirementClause, WorkerScope};
 use crate::time::Span;
@@ -346,6 +347,8 @@ pub struct StepSpec {
     pub wait_for_lock: Span,
     /// The action of a worker on the step after losing contact.
     pub on_lost_contact: OnLostContact,
+    /// Whether its worker prepares or stores files for it, before and after its command.
+    pub carries_files: bool,
 }
 
 impl Default for StepSpec {
@@ -366,6 +369,7 @@ impl Default for StepSpec {
             wait_for_worker: Span::mins(5),
             wait_for_lock: Span::hours(24),
             on_lost_contact: OnLostContact::Continue,
+            carries_files: false,
         }
     }
 }
@@ -391,6 +395,11 @@ impl StepSpec {
     /// Creates an idempotent spec with this key and otherwise defaults.
     pub fn idempotent(key: &str) -> Self {
         Self { idempotency: Some(IdempotencySpec::with_key(key)), ..Self::default() }
+    }
+
+    /// Returns how long its worker may take for its files beyond its timeout: to prepare them, and to store them.
+    pub const fn files_allowance(&self) -> Span {
+        if self.carries_files { FILES_WITHIN.times(2) } else { Span::ZERO }
     }
 
     /// Returns its size in memory in bytes.

@@ -208,7 +208,7 @@ fn events_in_json_omit_plan_and_output() {
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
     {"at":"2026-09-21T14:13:20.123Z","data":{"embargo":null,"generation":0,"own":"100","term":1,"ttl_ms":15000},"pos":1,"type":"led","v":1}
     {"at":"2026-09-21T14:13:20.123Z","data":{"home":"apart","incarnation":1,"labels":["linux"],"name":"alpha","scope":"all_runs","slots":1},"pos":2,"type":"worker_registered","v":1,"worker":"1"}
-    {"at":"2026-09-21T14:13:20.123Z","data":{"fingerprint":"655a234613ec200628554346c319c2ea05ba69ad09326e34f188876363aab78e","keep_going":false,"owner":null,"parent":null,"pipeline":"ship","reused":0,"root":null,"steps":1,"timeout_ms":null,"unplaceable":"wait"},"pos":3,"run":"1","type":"run_submitted","v":1}
+    {"at":"2026-09-21T14:13:20.123Z","data":{"fingerprint":"8e6a60b5fceb48b5e1f4dd2f7d3f0eb59edfb2e8c261b8c866c3b443ce50a75d","keep_going":false,"owner":null,"parent":null,"pipeline":"ship","reused":0,"root":null,"steps":1,"timeout_ms":null,"unplaceable":"wait"},"pos":3,"run":"1","type":"run_submitted","v":1}
     {"at":"2026-09-21T14:13:20.123Z","attempt":1,"data":{"expires_at":"1970-01-01T00:20:15.000Z","seq":1},"delivery":1,"fence":1,"pos":4,"run":"1","step":0,"type":"granted","v":1,"worker":"1"}
     {"at":"2026-09-21T14:13:20.123Z","data":{},"fence":1,"pos":5,"run":"1","step":0,"type":"started","v":1}
     {"at":"2026-09-21T14:13:20.123Z","data":{"exit_code":0,"next":{"done":"succeeded"},"outcome":"succeeded","output":{"bytes":22},"ran_ms":0,"reported":true},"fence":1,"pos":6,"run":"1","step":0,"type":"lease_ended","v":1}

@@ -129,6 +129,7 @@ fn engine_gets_the_settings_of_the_sample() {
         wait_for_worker: 5m,
         wait_for_lock: 24h,
         on_lost_contact: Continue,
+        carries_files: false,
     }
     "#);
     assert_snapshot!(format!("{:#?}", spec("deploy").expect("a step").locks), @r#"

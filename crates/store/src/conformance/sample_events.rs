@@ -480,6 +480,7 @@ fn particular() -> StepSpec {
         wait_for_worker: Span::hours(1),
         wait_for_lock: Span::mins(1),
         on_lost_contact: OnLostContact::Stop,
+        carries_files: true,
     }
 }
 

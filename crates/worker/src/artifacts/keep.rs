@@ -7,16 +7,20 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use windlass_core::expand::GrantedWork;
 use windlass_core::expr::ExprScope;
-use windlass_core::files::{ArtifactRule, MissingArtifacts, PathPatterns};
+use windlass_core::files::{ArtifactRule, FILES_WITHIN, MissingArtifacts, PathPatterns};
 use windlass_core::manifest::{EntryKind, Manifest};
 use windlass_core::object::ObjectId;
 use windlass_core::time::Time;
-use windlass_store::objects::tree::{StatCache, TreeSelection, capture_selected, send_tree};
+use windlass_store::objects::tree::{FoundTree, StatCache, TreeSelection, find_tree, send_tree};
 
 use super::object_access::ObjectAccess;
 
 /// How long storing the artifacts of one attempt may take, beyond the timeout of the step.
-const STORED_WITHIN: Duration = Duration::from_mins(15);
+const STORED_WITHIN: Duration = Duration::from_millis(FILES_WITHIN.as_millis());
+
+/// The artifacts of one step.
+const FILES_MAX: usize = 100_000;
+const BYTES_MAX: u64 = 10 << 30;
 
 /// The artifacts of an attempt that is about to start.
 #[derive(Clone, Debug)]
@@ -86,10 +90,13 @@ impl ArtifactKeeper {
         let capture = move || {
             let selection = TreeSelection::Patterns(&patterns);
             // The time matters only for a later capture with the cache, which is not kept.
-            capture_selected(&root, selection, &StatCache::default(), Time::ZERO)
+            let found = find_tree(&root, selection).map_err(|error| error.to_string())?;
+            check_size(&found)?;
+            let captured = found.capture(&StatCache::default(), Time::ZERO);
+            captured.map(|captured| captured.manifest).map_err(|error| error.to_string())
         };
         let captured = spawn_blocking(capture).await.map_err(|error| error.to_string())?;
-        let manifest = captured.map_err(|error| error.to_string())?.manifest;
+        let manifest = captured?;
         let files = file_count(&manifest);
         if files == 0 {
             return Ok(None);
@@ -99,6 +106,24 @@ impl ArtifactKeeper {
         let sent = sent.map_err(|error| error.to_string())?;
         Ok(Some(KeptArtifacts { manifest: sent.manifest, files, bytes: manifest.bytes() }))
     }
+}
+
+/// Refuses artifacts that are too large, before a file is read.
+fn check_size(found: &FoundTree) -> Result<(), String> {
+    let (mut files, mut bytes, mut largest) = (0, 0_u64, ("", 0));
+    for (path, size) in found.files() {
+        files += 1;
+        bytes = bytes.saturating_add(size);
+        largest = if size > largest.1 { (path, size) } else { largest };
+    }
+    if files <= FILES_MAX && bytes <= BYTES_MAX {
+        return Ok(());
+    }
+    let (path, size) = largest;
+    Err(format!(
+        "{files} files of {bytes} bytes are too many: at most {FILES_MAX} files of {BYTES_MAX} bytes together; the largest is \
+         {path} with {size} bytes; leave files out with `!PATTERN`"
+    ))
 }
 
 fn file_count(manifest: &Manifest) -> usize {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use windlass_core::environment::EnvironmentPolicy;
-use windlass_core::expand::{StepWork, WorkAction};
+use windlass_core::expand::{GrantedWork, StepWork, WorkAction};
 use windlass_core::id::{Fence, Incarnation, WorkerId};
 use windlass_core::outcome::{Outcome, OutcomeKind, StepOutput};
 use windlass_core::session::{LeaseGrant, OutcomeVerdict};
@@ -16,12 +16,12 @@ use windlass_link::output::LocalOutputLink;
 use windlass_store::logs::LogStore;
 
 use super::attempt_log::AttemptLog;
-use super::attempt_workspace::{AttemptFilesError, AttemptWorkspaces};
+use super::attempt_workspace::AttemptWorkspaces;
 use super::prepared_command::{CommandIdentity, PreparedCommand};
 use super::process_attempt::ProcessAttempt;
 use super::secrets::MaskCache;
 use super::work_cache::WorkCache;
-use crate::artifacts::ObjectAccess;
+use crate::artifacts::{AttemptFilesError, ObjectAccess};
 use crate::executor;
 use crate::executor::{
     AttemptFuture, AttemptOrders, Executor, ExecutorBrokenFuture, StartQueueTurn,
@@ -147,13 +147,11 @@ impl BuiltinExecutor {
                 return self.refuse(&grant, &why, orders).await;
             }
         };
-        let prepared = self.workspaces.prepare((&grant, &work), &self.settings, orders.clone());
-        let workspace = match prepared.await {
+        let granted = GrantedWork { work: &work, grant: &grant };
+        let workspace = match self.workspaces.prepare(granted, &self.settings, orders.clone()).await
+        {
             Ok(workspace) => workspace,
-            Err(AttemptFilesError::Stopped) => return Outcome::plain(OutcomeKind::Cancelled),
-            Err(AttemptFilesError::Unavailable(why)) => {
-                return self.refuse(&grant, &why, orders).await;
-            }
+            Err(error) => return self.end_without_files(&grant, error, (orders, turn)).await,
         };
         let identity = CommandIdentity {
             root: workspace.root(),
@@ -175,6 +173,24 @@ impl BuiltinExecutor {
         };
         workspace.remove();
         outcome
+    }
+
+    /// Ends an attempt that did not get its files.
+    async fn end_without_files(
+        &self,
+        grant: &LeaseGrant,
+        error: AttemptFilesError,
+        (orders, turn): (watch::Receiver<AttemptOrders>, Option<StartQueueTurn>),
+    ) -> Outcome {
+        match error {
+            AttemptFilesError::Stopped if turn.is_some() => Outcome::plain(OutcomeKind::Released),
+            AttemptFilesError::Stopped => Outcome::plain(OutcomeKind::Cancelled),
+            AttemptFilesError::Refused(why) => self.refuse(grant, &why, orders).await,
+            AttemptFilesError::Unavailable(why) => {
+                self.refuse(grant, &why, orders).await;
+                Outcome::plain(OutcomeKind::Lost)
+            }
+        }
     }
 
     /// Fails an attempt that cannot begin, and writes the reason to its log.
@@ -205,8 +221,7 @@ impl Executor for BuiltinExecutor {
             matches!(action, WorkAction::Exec { .. } | WorkAction::Script { .. })
         };
         // Files are prepared when the step has a slot: those of queued steps would fill the disk.
-        let needs_files =
-            |work: &StepWork| work.workspace.is_made_per_attempt() || !work.fetch.is_empty();
+        let needs_files = |work: &StepWork| !work.workspace.is_here() || !work.fetch.is_empty();
         let can_queue = |work: Arc<StepWork>| is_process(&work.action) && !needs_files(&work);
         self.work_cache.read(&grant.work).is_ok_and(can_queue)
     }

@@ -36,9 +36,15 @@ impl Workspaces {
             Ok(Self { settings: Arc::new(settings), folders, mirrors })
         });
         let workspaces = opened.await?;
-        let folders = Arc::clone(&workspaces.folders);
-        blocking(move || folders.sweep(|_, _| false)).await?;
+        workspaces.sweep_left_over().await;
         Ok(workspaces)
+    }
+
+    /// Removes the folders of processes that have ended, and of attempts that were given up. What cannot be removed, such as
+    /// files of another user, stays for the next sweep: it must not keep other attempts from their folders.
+    pub async fn sweep_left_over(&self) {
+        let folders = Arc::clone(&self.folders);
+        drop(blocking(move || folders.sweep(|_, _| false)).await);
     }
 
     /// Makes the folder of an attempt. `credentials` are those of the step for its repository. When the future is dropped,

@@ -113,7 +113,8 @@ impl Engine {
         let lease = &self.leases[lease_ix];
         let spec = self.runs[lease.run].spec(lease.step);
         let Some((started, timeout)) = lease.started_at.zip(spec.timeout) else { return };
-        let at = started + timeout + spec.kill_grace + lease.ttl + lease.leapt;
+        let allowed = timeout + spec.files_allowance() + spec.kill_grace;
+        let at = started + allowed + lease.ttl + lease.leapt;
         self.leases[lease_ix].overdue_at = Some(at);
         self.timers.set(at, EngineTimer::Overdue(lease_ix));
     }

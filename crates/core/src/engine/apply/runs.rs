@@ -55,8 +55,8 @@ impl Engine {
     /// Declares a run's locks and finds its lanes.
     pub(in crate::engine) fn enter_queues(&mut self, run_ix: RunIx) {
         let plan = self.runs[run_ix].plan.clone();
-        let declared = self.queues.declare_locks(locks_of(&plan));
-        self.recheck_full_locks(&declared);
+        let narrowed = self.queues.declare_locks(locks_of(&plan));
+        self.recheck_full_locks(&narrowed);
         let mut steps: Vec<Option<StepIx>> = vec![None; plan.specs().len()];
         for node in plan.nodes() {
             if let Some(spec) = plan.spec_index(node) {

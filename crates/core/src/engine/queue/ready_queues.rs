@@ -110,19 +110,21 @@ impl ReadyQueues {
         (gone.workers > 0).then_some(class)
     }
 
-    /// Declares the locks of a run with their slots, and returns them.
+    /// Declares the locks of a run with their slots. Returns those that have fewer slots than before.
     pub(crate) fn declare_locks<'n>(
         &mut self,
         locks: impl Iterator<Item = (&'n str, u32)>,
     ) -> Vec<LockIx> {
-        let mut declared = Vec::new();
+        let (mut declared, mut narrowed) = (Vec::new(), Vec::new());
         for (name, slots) in locks {
             let lock = self.lock(name);
+            let before = self.locks[lock].slots();
             self.locks[lock].declare(slots);
+            narrowed.extend((self.locks[lock].slots() < before).then_some(lock));
             declared.push(lock);
         }
         self.refresh_locks(&declared);
-        declared
+        narrowed
     }
 
     /// Removes a run's declarations of locks, and every lock that no run names any more.

@@ -204,7 +204,8 @@ impl Engine {
         let (Some(started), Some(timeout)) = (lease.started_at, spec.timeout) else {
             return;
         };
-        if started + timeout + spec.kill_grace + lease.ttl + lease.leapt > self.now {
+        let allowed = timeout + spec.files_allowance() + spec.kill_grace;
+        if started + allowed + lease.ttl + lease.leapt > self.now {
             // The longer TTL of a new leader, or a jump of time, has moved the deadline.
             return self.watch_overdue(lease_ix);
         }

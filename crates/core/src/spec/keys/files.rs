@@ -11,7 +11,9 @@ pub(super) const WORKSPACE_KEY: KeySpec = key(
     "Source of the files that the steps of a run find",
 )
 .foreign_names(&["checkout", "clone"])
-.default(KeyDefault::Phrase("`here`"))
+.default(KeyDefault::Phrase(
+    "`here` for `windlass run`; for `submit` see [Files](../guides/files.md)",
+))
 .details(
     "With `here`, `windlass run` runs the steps in the folder of the pipeline file. `windlass \
      submit` sends the files of that folder to the controller, and each attempt gets a copy in a \

@@ -40,6 +40,9 @@ fn section(object: &ObjectKeys) -> String {
         path => format!("Keys of `{path}`"),
     };
     let mut text = format!("\n## {heading}\n\n{}\n\n", object.intro.trim());
+    if object.keys.is_empty() {
+        return text;
+    }
     text.push_str("| key | type | default |\n|---|---|---|\n");
     // The keys of `defaults` are those of a step: they are described there.
     let described = if object.name == DEFAULTS.name { &STEP } else { object };

@@ -112,7 +112,9 @@ impl ObjectCaller {
             ObjectCallFailure::Final(error) => Err(at(error, &address)),
             ObjectCallFailure::NoObjects(error) => {
                 self.leave(&address, None);
-                deadline.without.push(address.clone());
+                if !deadline.without.contains(&address) {
+                    deadline.without.push(address.clone());
+                }
                 let others = deadline.without.len() < self.given.len();
                 if others { Ok(None) } else { Err(at(error, &address)) }
             }

@@ -1,12 +1,9 @@
 //! The paths that a capture takes.
 
-use windlass_core::files::PathPatterns;
+use windlass_core::files::{PathPatterns, is_reserved_path};
 use windlass_core::manifest::{ManifestError, PathProblem};
 
 use super::folder_handle::join;
-
-/// Names that patterns never select: the folder in which windlass keeps its state, and the repository of git.
-const NEVER_BY_PATTERNS: [&str; 2] = [".git", ".windlass"];
 
 /// The paths that a capture takes. It enters only folders in which one of them can be. The folders that contain a selected
 /// path are in the manifest too; an empty folder is only if it is selected by itself.
@@ -43,7 +40,7 @@ impl EntryChoice {
 
     /// Returns what patterns take of an entry of this folder.
     pub(super) fn by_patterns(patterns: &PathPatterns, folder: &str, name: &str) -> Self {
-        if NEVER_BY_PATTERNS.contains(&name) {
+        if is_reserved_path(name) {
             return Self::Nothing;
         }
         let path = join(folder, name);

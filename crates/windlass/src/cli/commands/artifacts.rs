@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use windlass_core::files::PathPatterns;
+use windlass_core::files::{PathPatterns, is_reserved_path};
 use windlass_core::id::StepIx;
 use windlass_core::manifest::{EntryKind, Manifest, ManifestEntry};
 use windlass_core::object::ObjectId;
@@ -155,6 +155,7 @@ fn copy(args: &ArtifactsGetArgs, context: &CommandContext) -> Result<u8, CliErro
     let store = reading.wait(reading.source.objects())?;
     let manifest = reading.runtime.block_on(manifest(&*store, &args.step, id))?;
     let manifest = selected(&manifest, &args.paths)?;
+    refuse_reserved(&manifest)?;
     refuse_existing(&manifest, &args.output)?;
     let written = materialize_tree(&*store, &manifest, &args.output, None);
     reading.runtime.block_on(written).map_err(|error| CliError::unreachable(error.to_string()))?;
@@ -215,12 +216,29 @@ fn selected(manifest: &Manifest, patterns: &[String]) -> Result<Manifest, CliErr
         .map_err(|error| CliError::unreachable(error.to_string()))
 }
 
+/// A file in `.git` could run with the user's next command.
+fn refuse_reserved(manifest: &Manifest) -> Result<(), CliError> {
+    let mut paths = manifest.entries().iter().map(|entry| entry.path.as_str());
+    match paths.find(|path| is_reserved_path(path)) {
+        None => Ok(()),
+        Some(path) => Err(CliError::usage(format!(
+            "the artifacts contain {}, in a folder of git or windlass",
+            sanitize_phrase(path)
+        ))
+        .hint("name the paths to copy")),
+    }
+}
+
 fn refuse_existing(manifest: &Manifest, folder: &Path) -> Result<(), CliError> {
     let files = manifest.entries().iter().filter(|entry| entry.kind != EntryKind::Folder);
     let mut existing =
         files.filter(|file| folder.join(file.path.as_str()).symlink_metadata().is_ok());
     let Some(first) = existing.next() else { return Ok(()) };
     let path = folder.join(first.path.as_str());
-    let what = format!("{} exists already, and {} more files", path.display(), existing.count());
+    let more = match existing.count() {
+        0 => String::new(),
+        more => format!(", and so do {more} others"),
+    };
+    let what = format!("{} exists already{more}", path.display());
     Err(CliError::usage(what).hint("name another folder with `-o FOLDER`"))
 }

@@ -25,7 +25,7 @@ use crate::cli::{daemon, environment};
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(disable_help_subcommand = true)]
 #[command(after_help = "\
-Steps run in the current directory. The worker opens no port. The first Ctrl-C or SIGTERM lets steps
+Steps run in the current directory, or in a copy of the files that were sent with the run. The worker opens no port. The first Ctrl-C or SIGTERM lets steps
 finish and takes no new ones, the second kills them and returns them to the leader. Output that no
 controller has received stays in the state directory; the next start with that directory sends it.
 

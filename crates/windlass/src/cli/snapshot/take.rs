@@ -75,7 +75,7 @@ impl Snapshot {
         let mut messages = self.notes.clone();
         if !self.left_out.is_empty() {
             messages.push(format!(
-                "not in the snapshot, because they look like secrets: {}; commit them, or send them with --snapshot=all",
+                "not in the snapshot, because they look like secrets: {}; send them with --snapshot=all",
                 self.left_out.join(", ")
             ));
         }

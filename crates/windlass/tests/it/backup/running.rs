@@ -119,7 +119,7 @@ fn backup_of_a_controller_that_is_killed_is_restored_with_its_cluster_and_withho
     until("it says why it waits", || {
         waits().contains("a lock holder of an earlier leader may still run")
     });
-    assert!(cluster.run("locks").out.contains("withheld until 20"));
+    until("its lock is withheld", || cluster.run("locks").out.contains("withheld until 20"));
     assert_ne!(cluster.show(&held)["status"], "succeeded", "its lock waits too");
     // The loss is noticed once: the next start continues the history of this one.
     cluster.kill();

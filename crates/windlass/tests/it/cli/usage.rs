@@ -30,6 +30,7 @@ fn help_is_short_and_grouped() {
       runs         List runs: interrupted ones first, then newest first
       show         Show the result of a run
       logs         Print the output of a run's steps
+      artifacts    List and copy the files that steps handed on (`artifacts:`)
       why          Explain why a step is waiting, skipped or failed
       plan         Show the steps that a run would execute or skip on this machine
       graph        Draw the pipeline as text, dot, mermaid or svg
@@ -61,7 +62,7 @@ fn help_is_short_and_grouped() {
       dev          Start a controller and workers on this machine, to try out a cluster
       token        Create, list and revoke access tokens of a controller
       audit        Show recent administrative changes and their authors, newest last
-      store        Copy a store, or condemn a run in it
+      store        Copy, back up, restore or check a store, or condemn a run in it
 
     Options:
       -h, --help     Print this help

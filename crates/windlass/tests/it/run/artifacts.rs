@@ -72,6 +72,34 @@ fn file_that_was_removed_is_restored_for_its_dependent() {
 }
 
 #[test]
+fn dependents_get_the_artifact_of_this_run_and_not_a_file_of_an_earlier_one() {
+    let project = ProjectFolder::with(
+        "params: { v: one }\nsteps:\n  a: { run: 'echo ${{ params.v }} > made', artifacts: made }\n  \
+         b: { needs: a, fetch: { a: in }, run: cp in/made found }\n",
+    );
+    for value in ["one", "two"] {
+        assert_eq!(project.run(&format!("run -p v={value}")).code, Some(0));
+        assert_eq!(project.lines("found"), [value]);
+    }
+}
+
+#[test]
+fn parallel_dependents_get_the_same_artifacts_into_one_folder() {
+    let project = ProjectFolder::with(
+        "steps:\n  a: { run: 'mkdir d && for n in 1 2 3 4 5 6; do echo $n > d/$n; done', artifacts: d }\n  \
+         t: { needs: a, matrix: { n: [1, 2, 3, 4] }, run: test -s d/6 }\n",
+    );
+    assert_eq!(project.run("run").code, Some(0));
+    std::fs::remove_dir_all(project.path().join("d")).expect("the folder is there");
+    let ended = project.run("rerun latest --from t --jobs 4");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(project.lines("d/6"), ["6"]);
+    let left = std::fs::read_dir(project.path()).expect("it is a folder").flatten();
+    let staged = |name: &str| name.starts_with(".windlass-fetch");
+    assert!(!left.map(|it| it.file_name()).any(|it| it.to_str().is_some_and(staged)));
+}
+
+#[test]
 fn rerun_from_a_dependent_finds_the_artifacts_of_the_reused_step() {
     let project = ProjectFolder::with(
         "steps:\n  a: { run: echo one > made, artifacts: made }\n  b: { needs: a, run: cp made found }\n",

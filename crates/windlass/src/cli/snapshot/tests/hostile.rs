@@ -96,8 +96,8 @@ fn untracked_files_that_look_like_secrets_are_left_out_and_listed() {
     project.commit(&["tracked.pem"]);
     let (taken, files) = project.snapshot(SnapshotMode::Files).unwrap();
     assert_eq!(files.into_keys().collect::<Vec<_>>(), [".env.example", "a", "tracked.pem"]);
-    let message = "not in the snapshot, because they look like secrets: .env, deploy/server.key; commit them, or send them \
-                   with --snapshot=all";
+    let message = "not in the snapshot, because they look like secrets: .env, deploy/server.key; send them with \
+                   --snapshot=all";
     assert_eq!(taken.messages(), [message]);
     assert_eq!(project.paths(SnapshotMode::All).len(), 5);
 }
