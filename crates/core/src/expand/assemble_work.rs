@@ -17,7 +17,7 @@ use crate::spec::{
 /// Assembles the work of a step. Expressions that read only params are already rendered.
 pub(super) fn assemble_work(
     known: &mut PlanTimeRenderer<'_>,
-    (pipeline, workspace): (&PipelineDecl, &WorkspaceSource),
+    (pipeline, files): (&PipelineDecl, &RunFiles<'_>),
     step: &StepDecl,
 ) -> StepWork {
     let (own, defaults) = (&step.settings, &pipeline.defaults);
@@ -39,9 +39,9 @@ pub(super) fn assemble_work(
         dir,
         outputs: names(Some(&step.outputs)),
         junit_reports: reports.collect(),
-        workspace: workspace.clone(),
+        workspace: files.workspace.clone(),
         artifacts: step.artifacts.as_ref().map(|artifacts| artifact_rule(known, artifacts)),
-        fetch: fetch_rules(pipeline, step),
+        fetch: files.fetch_rules(step),
         secrets,
         other_secrets,
         axes: Vec::new(),
@@ -51,38 +51,47 @@ pub(super) fn assemble_work(
     }
 }
 
-/// Returns the source of the files of a run: as determined by the command that begins it, or as written.
-pub(super) fn workspace_source(
-    pipeline: &PipelineDecl,
-    determined: Option<&WorkspaceSource>,
-) -> WorkspaceSource {
-    if let Some(determined) = determined {
-        return determined.clone();
+/// The files of a run: where they come from, and which steps hand some on.
+#[derive(Debug)]
+pub(super) struct RunFiles<'a> {
+    workspace: WorkspaceSource,
+    /// The names of the steps with artifacts. Looking each need up in the pipeline would take quadratic time.
+    makers: BTreeSet<&'a str>,
+}
+
+impl<'a> RunFiles<'a> {
+    /// The source of the files is as determined by the command that begins the run, or as written.
+    pub(super) fn new(pipeline: &'a PipelineDecl, determined: Option<&WorkspaceSource>) -> Self {
+        let written = || match pipeline.workspace.as_ref().map(|workspace| &workspace.value) {
+            None | Some(WorkspaceDecl::Here) => WorkspaceSource::Here,
+            Some(WorkspaceDecl::None) => WorkspaceSource::None,
+            Some(WorkspaceDecl::Shared(path)) => WorkspaceSource::Shared(path.clone()),
+        };
+        let makers = pipeline.steps.iter().filter(|step| step.artifacts.is_some());
+        Self {
+            workspace: determined.cloned().unwrap_or_else(written),
+            makers: makers.map(|step| &*step.name.value).collect(),
+        }
     }
-    match pipeline.workspace.as_ref().map(|workspace| &workspace.value) {
-        None | Some(WorkspaceDecl::Here) => WorkspaceSource::Here,
-        Some(WorkspaceDecl::None) => WorkspaceSource::None,
-        Some(WorkspaceDecl::Shared(path)) => WorkspaceSource::Shared(path.clone()),
+
+    /// Returns the artifacts that a step gets: those that it names, or else those of all its needs.
+    fn fetch_rules(&self, step: &StepDecl) -> Vec<FetchRule> {
+        if let Some(named) = &step.fetch {
+            let rule = |fetch: &FetchDecl| FetchRule {
+                step: fetch.step.value.clone(),
+                to: fetch.to.as_ref().map(|to| to.value.clone()),
+            };
+            return named.iter().map(rule).collect();
+        }
+        let needs = step.needs.iter().map(|need| &need.step.value);
+        let made = needs.filter(|name| self.makers.contains(&***name));
+        made.map(|name| FetchRule { step: name.clone(), to: None }).collect()
     }
 }
 
 fn artifact_rule(known: &mut PlanTimeRenderer<'_>, declared: &ArtifactsDecl) -> ArtifactRule {
     let paths = declared.paths.iter().filter_map(|path| known.partial_template(path)).collect();
     ArtifactRule { paths, when: declared.when, missing: declared.missing }
-}
-
-/// Returns the artifacts that a step gets: those that it names, or else those of all its needs.
-fn fetch_rules(pipeline: &PipelineDecl, step: &StepDecl) -> Vec<FetchRule> {
-    if let Some(named) = &step.fetch {
-        let rule = |fetch: &FetchDecl| FetchRule {
-            step: fetch.step.value.clone(),
-            to: fetch.to.as_ref().map(|to| to.value.clone()),
-        };
-        return named.iter().map(rule).collect();
-    }
-    let needs = step.needs.iter().map(|need| &need.step.value);
-    let hands_on = |name: &&String| pipeline.step(name).is_some_and(|it| it.artifacts.is_some());
-    needs.filter(hands_on).map(|name| FetchRule { step: name.clone(), to: None }).collect()
 }
 
 /// Returns the params that templates of the work still read, in expressions with values that are not known yet.

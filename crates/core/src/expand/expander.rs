@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::assemble_work::{assemble_work, params_read, steps_read, workspace_source};
+use super::assemble_work::{RunFiles, assemble_work, params_read, steps_read};
 use super::cell_specs::CellSpecs;
 use super::expanded::{ExpandInputs, ExpandedPipeline, ExpandedStep};
 use super::matrix_cells::MatrixCells;
@@ -13,7 +13,6 @@ use super::params::params;
 use super::plan_time_renderer::{ExpansionBudget, PlanTimeRenderer};
 use super::settings::{bad_rendered_name, step_spec};
 use crate::display_text::is_displayable;
-use crate::files::WorkspaceSource;
 use crate::id::StepIx;
 use crate::plan::{
     EDGES_MAX, NAME_MAX, PLAN_BYTES_MAX, PlanBuilder, PlanError, STEPS_MAX, StepSpec, WORK_MAX,
@@ -35,10 +34,9 @@ pub fn expand_pipeline(
     }
     let value = Arc::new(Value::Object(params.clone().into_iter().collect()));
     let making = ExpansionBudget { problems, plan_bytes_left: PLAN_BYTES_MAX };
-    let workspace = workspace_source(pipeline, inputs.workspace);
     let mut planner = PipelineExpander {
         pipeline,
-        workspace,
+        files: RunFiles::new(pipeline, inputs.workspace),
         params: value,
         budget: making,
         drafts: Vec::new(),
@@ -73,7 +71,7 @@ pub fn expand_pipeline(
 
 struct PipelineExpander<'a> {
     pipeline: &'a PipelineDecl,
-    workspace: WorkspaceSource,
+    files: RunFiles<'a>,
     params: Arc<Value>,
     budget: ExpansionBudget,
     drafts: Vec<StepDraft<'a>>,
@@ -143,7 +141,7 @@ impl PipelineExpander<'_> {
         let draft = &self.drafts[at];
         let mut known =
             PlanTimeRenderer::new(&self.params, &mut self.budget).with_text_bytes(WORK_MAX);
-        let mut work = assemble_work(&mut known, (self.pipeline, &self.workspace), draft.step);
+        let mut work = assemble_work(&mut known, (self.pipeline, &self.files), draft.step);
         work.axes = draft.cells.as_ref().map(|cells| cells.axes.clone()).unwrap_or_default();
         work.params = params_read(&work, &self.params);
         let read = steps_read(draft.step, &work);

@@ -1,5 +1,7 @@
 //! Reads the keys about files: `workspace`, `artifacts` and `fetch`.
 
+use std::collections::BTreeMap;
+
 use super::reader::{PipelineReader, duplicate_problem, key_name, spanned};
 use super::step::missing;
 use crate::files::{ArtifactsWhen, CELL_PLACEHOLDER, MissingArtifacts, PathPatterns};
@@ -85,12 +87,14 @@ impl PipelineReader<'_> {
                 node.items_or_self().iter().map(fetch_name).collect()
             }
         };
+        let mut seen = BTreeMap::new();
         for entry in entries.into_iter().flatten() {
-            if let Some(first) = fetched.iter().find(|it| it.step.value == entry.step.value) {
+            if let Some(first) = seen.get(&entry.step.value).cloned() {
                 let what = format!("the step `{}`", entry.step.value);
-                self.report(duplicate_problem(entry.step.span, first.step.span.clone(), &what));
+                self.report(duplicate_problem(entry.step.span, first, &what));
                 continue;
             }
+            seen.insert(entry.step.value.clone(), entry.step.span.clone());
             fetched.push(entry);
         }
         fetched
