@@ -57,24 +57,6 @@ fn step_that_needs_a_lock_of_an_ancestor_fails_at_once() {
     assert_eq!(reason, Some(words));
 }
 
-#[test]
-fn lock_with_a_slot_for_others_is_awaited() {
-    let mut cluster = TestCluster::new().worker("alpha", 4, []);
-    cluster.submit("outer", |plan| {
-        plan.lock_slots("gpu", 2);
-        plan.step("deploy", StepSpec::locking(["gpu"]), []);
-        plan.step("train", StepSpec::locking(["gpu"]), []);
-    });
-    nested(&mut cluster, "inner", "deploy", |plan| {
-        plan.lock_slots("gpu", 2);
-        plan.step("push", StepSpec::locking(["gpu"]), []);
-    });
-    assert!(matches!(cluster.why("push"), WhyReport::Locks { .. }), "train is no ancestor");
-    cluster.succeed(["train"]);
-    cluster.succeed(["push", "deploy"]);
-    assert_eq!(cluster.run_status("inner"), RunStatus::Succeeded);
-}
-
 /// A lock of two slots that an ancestor and another step hold, and a step that waits for it.
 fn shared_lock() -> TestCluster {
     let mut cluster = TestCluster::new().worker("alpha", 4, []);
@@ -87,8 +69,17 @@ fn shared_lock() -> TestCluster {
         plan.lock_slots("gpu", 2);
         plan.step("push", StepSpec::locking(["gpu"]), []);
     });
-    assert_eq!(cluster.status("push"), StepStatus::Ready, "train will end");
+    assert_eq!(cluster.status("push"), StepStatus::Ready, "train is no ancestor, and will end");
     cluster
+}
+
+#[test]
+fn lock_with_a_slot_for_others_is_awaited() {
+    let mut cluster = shared_lock();
+    assert!(matches!(cluster.why("push"), WhyReport::Locks { .. }));
+    cluster.succeed(["train"]);
+    cluster.succeed(["push", "deploy"]);
+    assert_eq!(cluster.run_status("inner"), RunStatus::Succeeded);
 }
 
 #[test]

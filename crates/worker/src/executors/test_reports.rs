@@ -75,7 +75,7 @@ impl TestReportFiles {
                 return read;
             }
         };
-        let mut search = FileSearch::new(&self.root, &patterns, texts);
+        let mut search = ReportFileSearch::new(&self.root, &patterns, texts);
         search.run();
         let found = std::mem::take(&mut search.found);
         read.notices.extend(unmatched(texts, &found));
@@ -136,7 +136,7 @@ pub(super) async fn keep(prepared: &PreparedCommand, kind: OutcomeKind, record: 
 }
 
 /// The search for files below a folder.
-struct FileSearch<'a> {
+struct ReportFileSearch<'a> {
     root: &'a Path,
     patterns: &'a PathPatterns,
     texts: &'a [String],
@@ -148,7 +148,7 @@ struct FileSearch<'a> {
     stopped: Option<&'static str>,
 }
 
-impl<'a> FileSearch<'a> {
+impl<'a> ReportFileSearch<'a> {
     fn new(root: &'a Path, patterns: &'a PathPatterns, texts: &'a [String]) -> Self {
         let until = clock::time_since_boot() + READ_WITHIN;
         Self { root, patterns, texts, until, entries: 0, found: Vec::new(), stopped: None }

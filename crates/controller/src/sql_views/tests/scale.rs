@@ -23,7 +23,7 @@ fn wide(steps: u32) -> Arc<Plan> {
 }
 
 #[tokio::test]
-#[ignore = "a measurement of a minute: cargo test --release -p windlass million -- --ignored --nocapture"]
+#[ignore = "prints durations for a reader and takes a minute: cargo test --release -p windlass-controller --all-features million -- --ignored --nocapture"]
 async fn a_million_steps() {
     let folder = tempfile::tempdir().unwrap();
     let mut leader = SqlViewTestLeader::new();

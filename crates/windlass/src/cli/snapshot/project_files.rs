@@ -28,7 +28,7 @@ pub(super) struct ProjectFiles {
 
 /// A project whose files are searched.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FileSearch<'a> {
+pub(super) struct ProjectFileSearch<'a> {
     pub(super) root: &'a Path,
     pub(super) mode: SnapshotMode,
     pub(super) git: &'a GitProgram,
@@ -43,7 +43,7 @@ struct FoundPaths {
     revision: Option<String>,
 }
 
-impl FileSearch<'_> {
+impl ProjectFileSearch<'_> {
     /// Finds the files.
     pub(super) fn find(&self) -> Result<ProjectFiles, SnapshotError> {
         let found = match self.git.run(self.root, &STATUS) {

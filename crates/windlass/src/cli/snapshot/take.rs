@@ -13,7 +13,7 @@ use windlass_store::objects::tree::{SentTree, StatCache, TreeSelection, find_tre
 use super::args::SnapshotMode;
 use super::cache_file::{cache_file, save_cache};
 use super::git_program::GitProgram;
-use super::project_files::{FileSearch, ProjectFiles};
+use super::project_files::{ProjectFileSearch, ProjectFiles};
 use super::size_limit::size_problem;
 use super::snapshot_error::SnapshotError;
 use crate::cli::environment;
@@ -126,7 +126,7 @@ async fn try_to_take(
 fn capture_project(request: &SnapshotRequest) -> Result<CapturedProject, SnapshotError> {
     let SnapshotRequest { root, mode, git, user_cache, now } = request;
     let git = GitProgram { program: git.clone() };
-    let files = FileSearch { root, mode: *mode, git: &git }.find()?;
+    let files = ProjectFileSearch { root, mode: *mode, git: &git }.find()?;
     let found = find_tree(root, TreeSelection::Listed(&files.paths))?;
     if let Some(problem) = size_problem(&found.files().collect::<Vec<_>>()) {
         return Err(SnapshotError::TooLarge(problem));

@@ -15,7 +15,7 @@ const ROUNDS: u32 = 5;
 
 /// On a machine with other load, run it under `chrt -r 1`.
 #[test]
-#[ignore = "a measurement: cargo test --release --test it -- --ignored --nocapture rates_are_printed"]
+#[ignore = "prints rates, which depend on the machine, for a reader: cargo test --release -p windlass --test it rates_are_printed -- --ignored --nocapture"]
 fn rates_are_printed_beside_a_bare_loop() {
     block_on(async {
         let guard = guard().await;

@@ -26,7 +26,7 @@ fn clock() -> impl Fn() -> Time {
 }
 
 #[test]
-#[ignore = "takes 16 s and is for manual review in a terminal"]
+#[ignore = "draws for the eyes of a reader in a terminal and asserts nothing: cargo test -p windlass --lib demo -- --ignored --nocapture"]
 #[expect(clippy::disallowed_methods, reason = "for manual review")]
 fn demo() {
     let film = film();
