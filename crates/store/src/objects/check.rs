@@ -6,6 +6,7 @@ use windlass_core::manifest::{EntryKind, MANIFEST_BYTES_MAX, Manifest};
 use windlass_core::object::ObjectId;
 
 use super::interface::{BATCH_OBJECTS_MAX, BLOCK, ObjectError, ObjectInventory, StoredObject};
+use super::small_objects::{SmallObjectReader, SmallObjects, UnreadableObject};
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,23 +50,20 @@ struct CheckRun {
 }
 
 impl CheckRun {
-    /// Reads small objects in batches. A damaged one fails its batch, which is read again without it.
     async fn check_small(
         &mut self,
         store: &dyn ObjectInventory,
-        mut ids: Vec<ObjectId>,
+        ids: Vec<ObjectId>,
     ) -> Result<(), ObjectError> {
-        while !ids.is_empty() {
-            match store.get_batch(ids.clone()).await {
-                Ok(objects) => {
-                    for (id, bytes) in ids.drain(..objects.len()).zip(objects) {
+        let mut reader = SmallObjectReader::new(ids);
+        while let Some(next) = reader.next(store).await? {
+            match next {
+                SmallObjects::Read(objects) => {
+                    for (id, bytes) in objects {
                         self.accept(id, bytes.len() as u64, &bytes);
                     }
                 }
-                Err(error) => {
-                    let id = self.refuse(error)?;
-                    ids.retain(|other| *other != id);
-                }
+                SmallObjects::LeftOut(reason) => self.found.damaged.extend(reason.damage()),
             }
         }
         Ok(())
@@ -80,7 +78,11 @@ impl CheckRun {
         loop {
             let part = match store.read(id, at..u64::MAX).await {
                 Ok(part) => part,
-                Err(error) => return self.refuse(error).map(drop),
+                Err(error) => {
+                    let (_, reason) = UnreadableObject::of(error)?;
+                    self.found.damaged.extend(reason.damage());
+                    return Ok(());
+                }
             };
             at += part.bytes.len() as u64;
             let is_first = at == part.bytes.len() as u64;
@@ -114,21 +116,6 @@ impl CheckRun {
             if let EntryKind::File { object, .. } = &entry.kind {
                 self.named.entry(*object).or_insert(id);
             }
-        }
-    }
-
-    /// Notes a damaged object, and returns it; an object that a sweep has removed meanwhile is none.
-    fn refuse(&mut self, error: ObjectError) -> Result<ObjectId, ObjectError> {
-        match &error {
-            ObjectError::Corrupt { id, .. } => {
-                self.found.damaged.push(error.to_string());
-                Ok(*id)
-            }
-            ObjectError::Missing { id, .. } => Ok(*id),
-            ObjectError::Mismatch { .. }
-            | ObjectError::Offset { .. }
-            | ObjectError::Limit(_)
-            | ObjectError::Store(_) => Err(error),
         }
     }
 

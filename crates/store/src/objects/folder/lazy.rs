@@ -1,6 +1,5 @@
 //! Objects in a folder that is opened at the first call: most runs have no files, and need neither folders nor threads.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
@@ -12,9 +11,9 @@ use windlass_core::time::Time;
 use super::store::{FOLDER, FolderObjects};
 use crate::db::StoreError;
 use crate::db::failure::{self, unavailable};
+use crate::objects::found_later::FindObjects;
 use crate::objects::interface::{
-    ObjectError, ObjectFuture, ObjectInventory, ObjectPart, ObjectStore, RemovedObjects,
-    StoredObject,
+    ObjectError, ObjectFuture, ObjectInventory, RemovedObjects, StoredObject,
 };
 
 /// Objects in a folder that is opened at the first call. A call that cannot open it fails, and the next one tries again.
@@ -58,33 +57,11 @@ impl LazyObjects {
     }
 }
 
-impl ObjectStore for LazyObjects {
-    fn missing(&self, ids: Vec<ObjectId>) -> ObjectFuture<'_, Vec<ObjectId>> {
-        Box::pin(async move { self.objects().await?.missing(ids).await })
-    }
+impl FindObjects for LazyObjects {
+    type Store = FolderObjects;
 
-    fn put_batch(&self, objects: Vec<(ObjectId, Vec<u8>)>) -> ObjectFuture<'_, ()> {
-        Box::pin(async move { self.objects().await?.put_batch(objects).await })
-    }
-
-    fn get_batch(&self, ids: Vec<ObjectId>) -> ObjectFuture<'_, Vec<Vec<u8>>> {
-        Box::pin(async move { self.objects().await?.get_batch(ids).await })
-    }
-
-    fn uploaded(&self, id: ObjectId) -> ObjectFuture<'_, u64> {
-        Box::pin(async move { self.objects().await?.uploaded(id).await })
-    }
-
-    fn append(&self, id: ObjectId, at: u64, bytes: Vec<u8>) -> ObjectFuture<'_, u64> {
-        Box::pin(async move { self.objects().await?.append(id, at, bytes).await })
-    }
-
-    fn finish(&self, id: ObjectId, size: u64) -> ObjectFuture<'_, ()> {
-        Box::pin(async move { self.objects().await?.finish(id, size).await })
-    }
-
-    fn read(&self, id: ObjectId, range: Range<u64>) -> ObjectFuture<'_, ObjectPart> {
-        Box::pin(async move { self.objects().await?.read(id, range).await })
+    fn find_objects(&self) -> ObjectFuture<'_, Arc<FolderObjects>> {
+        Box::pin(self.objects())
     }
 }
 
@@ -106,6 +83,7 @@ impl ObjectInventory for LazyObjects {
 mod tests {
     use super::*;
     use crate::conformance::{block_on, check_object_store};
+    use crate::objects::ObjectStore as _;
 
     #[test]
     fn folder_is_created_by_the_first_call() {

@@ -1,13 +1,11 @@
 //! The files of steps for a worker that knows the cluster's database: at the leader that it finds there.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use windlass_core::object::ObjectId;
 use windlass_link::http::{HttpObjects, HttpWorkerLink};
 use windlass_net::http::ControllerAddress;
 use windlass_store::db::StoreError;
-use windlass_store::objects::{ObjectError, ObjectFuture, ObjectPart, ObjectStore};
+use windlass_store::objects::{FindObjects, ObjectError, ObjectFuture};
 
 use super::discovery::DiscoveredLink;
 use super::join::JoinRoute;
@@ -60,32 +58,10 @@ impl DiscoveredObjects {
     }
 }
 
-impl ObjectStore for DiscoveredObjects {
-    fn missing(&self, ids: Vec<ObjectId>) -> ObjectFuture<'_, Vec<ObjectId>> {
-        Box::pin(async move { self.objects().await?.missing(ids).await })
-    }
+impl FindObjects for DiscoveredObjects {
+    type Store = HttpObjects;
 
-    fn put_batch(&self, objects: Vec<(ObjectId, Vec<u8>)>) -> ObjectFuture<'_, ()> {
-        Box::pin(async move { self.objects().await?.put_batch(objects).await })
-    }
-
-    fn get_batch(&self, ids: Vec<ObjectId>) -> ObjectFuture<'_, Vec<Vec<u8>>> {
-        Box::pin(async move { self.objects().await?.get_batch(ids).await })
-    }
-
-    fn uploaded(&self, id: ObjectId) -> ObjectFuture<'_, u64> {
-        Box::pin(async move { self.objects().await?.uploaded(id).await })
-    }
-
-    fn append(&self, id: ObjectId, at: u64, bytes: Vec<u8>) -> ObjectFuture<'_, u64> {
-        Box::pin(async move { self.objects().await?.append(id, at, bytes).await })
-    }
-
-    fn finish(&self, id: ObjectId, size: u64) -> ObjectFuture<'_, ()> {
-        Box::pin(async move { self.objects().await?.finish(id, size).await })
-    }
-
-    fn read(&self, id: ObjectId, range: Range<u64>) -> ObjectFuture<'_, ObjectPart> {
-        Box::pin(async move { self.objects().await?.read(id, range).await })
+    fn find_objects(&self) -> ObjectFuture<'_, Arc<HttpObjects>> {
+        Box::pin(self.objects())
     }
 }

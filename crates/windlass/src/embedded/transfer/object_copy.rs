@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use windlass_core::object::ObjectId;
 use windlass_store::objects::{
     BATCH_OBJECTS_MAX, BLOCK, FolderObjects, ObjectError, ObjectInventory as _, ObjectStore as _,
-    StoredObject,
+    SmallObjectReader, SmallObjects, StoredObject, UnreadableObject,
 };
 
 /// How often the objects that are still to be copied are touched: far below the shortest grace period of a sweep.
@@ -74,25 +74,21 @@ pub(super) async fn copy_objects(
 }
 
 impl ObjectCopy {
-    /// Copies small objects in batches. A damaged one fails its batch, which is read again without it.
     async fn copy_small(
         &mut self,
         source: &FolderObjects,
         target: &FolderObjects,
-        mut ids: Vec<ObjectId>,
+        ids: Vec<ObjectId>,
     ) -> Result<(), ObjectError> {
-        while !ids.is_empty() {
-            match source.get_batch(ids.clone()).await {
-                Ok(read) => {
-                    let batch: Vec<_> = ids.drain(..read.len()).zip(read).collect();
+        let mut reader = SmallObjectReader::new(ids);
+        while let Some(next) = reader.next(source).await? {
+            match next {
+                SmallObjects::Read(batch) => {
                     self.objects += batch.len() as u64;
                     self.bytes += batch.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
                     target.put_batch(batch).await?;
                 }
-                Err(error) => {
-                    let id = self.leave_out(error)?;
-                    ids.retain(|other| *other != id);
-                }
+                SmallObjects::LeftOut(reason) => self.damaged.extend(reason.damage()),
             }
         }
         Ok(())
@@ -108,7 +104,11 @@ impl ObjectCopy {
         let size = loop {
             let part = match source.read(id, at..u64::MAX).await {
                 Ok(part) => part,
-                Err(error) => return self.leave_out(error).map(drop),
+                Err(error) => {
+                    let (_, reason) = UnreadableObject::of(error)?;
+                    self.damaged.extend(reason.damage());
+                    return Ok(());
+                }
             };
             if part.size <= BLOCK as u64 {
                 // One block, whose size could not be listed.
@@ -125,21 +125,6 @@ impl ObjectCopy {
         self.bytes += size;
         Ok(())
     }
-
-    /// Leaves out an object that is damaged, or that was removed because nothing names it. Returns it.
-    fn leave_out(&mut self, error: ObjectError) -> Result<ObjectId, ObjectError> {
-        match &error {
-            ObjectError::Corrupt { id, .. } => {
-                self.damaged.push(error.to_string());
-                Ok(*id)
-            }
-            ObjectError::Missing { id, .. } => Ok(*id),
-            ObjectError::Mismatch { .. }
-            | ObjectError::Offset { .. }
-            | ObjectError::Limit(_)
-            | ObjectError::Store(_) => Err(error),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -148,11 +133,19 @@ mod tests {
     use std::path::Path;
     use std::time::SystemTime;
 
+    use tempfile::TempDir;
     use windlass_core::time::Span;
     use windlass_store::conformance::block_on;
     use windlass_store::objects::{send_bytes, sweep_objects};
 
     use super::*;
+
+    /// A store in a folder of its own.
+    fn store() -> (TempDir, FolderObjects) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = FolderObjects::open(folder.path()).expect("it opens");
+        (folder, store)
+    }
 
     /// Makes all objects two days old.
     fn age(folder: &Path) {
@@ -175,10 +168,7 @@ mod tests {
 
     #[test]
     fn no_sweep_removes_an_object_between_the_beginning_of_a_backup_and_its_copy() {
-        let (from, to) = (tempfile::tempdir(), tempfile::tempdir());
-        let (from, to) = (from.expect("a folder"), to.expect("a folder"));
-        let source = FolderObjects::open(from.path()).expect("it opens");
-        let target = FolderObjects::open(to.path()).expect("it opens");
+        let ((from, source), (_to, target)) = (store(), store());
         for bytes in [b"small".to_vec(), vec![7; 2 * BLOCK + 1], Vec::new()] {
             block_on(send_bytes(&source, bytes)).expect("it is stored");
         }
@@ -200,10 +190,7 @@ mod tests {
 
     #[test]
     fn damaged_and_removed_objects_are_left_out() {
-        let (from, to) = (tempfile::tempdir(), tempfile::tempdir());
-        let (from, to) = (from.expect("a folder"), to.expect("a folder"));
-        let source = FolderObjects::open(from.path()).expect("it opens");
-        let target = FolderObjects::open(to.path()).expect("it opens");
+        let ((from, source), (_to, target)) = (store(), store());
         let sound = block_on(send_bytes(&source, b"sound".to_vec())).expect("it is stored");
         let large = block_on(send_bytes(&source, vec![7; 2 * BLOCK])).expect("it is stored");
         let mut listed = block_on(list_all(&source, true)).expect("they are listed");
