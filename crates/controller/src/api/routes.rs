@@ -145,14 +145,16 @@ fn routes_of_clients() -> Vec<ApiRoute> {
 }
 
 fn routes_of_objects() -> Vec<ApiRoute> {
+    let (get, post) = (MethodFilter::GET, MethodFilter::POST);
+    let (read, submit) = (AccessScope::Read, AccessScope::Submit);
     vec![
-        transfer(MethodFilter::POST, "/objects/missing", objects::missing).with_body(IDS_BODY_MAX),
-        transfer(MethodFilter::POST, "/objects/batch", objects::put).with_body(OBJECTS_BODY_MAX),
-        object(MethodFilter::POST, "/objects/fetch", objects::fetch).with_body(IDS_BODY_MAX),
-        object(MethodFilter::GET, "/objects/{id}", objects::show),
-        transfer(MethodFilter::GET, "/objects/{id}/upload", objects::uploaded),
-        transfer(MethodFilter::POST, "/objects/{id}/upload", objects::append).with_body(SEND_MAX),
-        transfer(MethodFilter::POST, "/objects/{id}/finish", objects::finish).with_body(EMPTY_MAX),
+        transfer((post, submit), "/objects/missing", objects::missing).with_body(IDS_BODY_MAX),
+        transfer((post, submit), "/objects/batch", objects::put).with_body(OBJECTS_BODY_MAX),
+        transfer((post, read), "/objects/fetch", objects::fetch).with_body(IDS_BODY_MAX),
+        transfer((get, read), "/objects/{id}", objects::show),
+        transfer((get, submit), "/objects/{id}/upload", objects::uploaded),
+        transfer((post, submit), "/objects/{id}/upload", objects::append).with_body(SEND_MAX),
+        transfer((post, submit), "/objects/{id}/finish", objects::finish).with_body(EMPTY_MAX),
     ]
 }
 
@@ -204,22 +206,13 @@ fn worker<H: Handler<T, Arc<Api>>, T: 'static>(path: &'static str, handler: H) -
     route(MethodFilter::POST, path, RouteAccess::WorkerSecret, handler)
 }
 
-/// A transfer of objects, by a worker or by a client that may submit runs.
+/// A transfer of objects, by a worker or by a client with this scope.
 fn transfer<H: Handler<T, Arc<Api>>, T: 'static>(
-    method: MethodFilter,
+    (method, scope): (MethodFilter, AccessScope),
     path: &'static str,
     handler: H,
 ) -> ApiRoute {
-    route(method, path, RouteAccess::WorkerOrScope(AccessScope::Submit), handler).of_each()
-}
-
-/// A read of objects.
-fn object<H: Handler<T, Arc<Api>>, T: 'static>(
-    method: MethodFilter,
-    path: &'static str,
-    handler: H,
-) -> ApiRoute {
-    route(method, path, RouteAccess::WorkerOrScope(AccessScope::Read), handler).of_each()
+    route(method, path, RouteAccess::WorkerOrScope(scope), handler).of_each()
 }
 
 fn route<H: Handler<T, Arc<Api>>, T: 'static>(
