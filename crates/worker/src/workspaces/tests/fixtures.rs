@@ -51,6 +51,18 @@ impl TestPlace {
         Self { home, workspaces, origin }
     }
 
+    /// A place whose git is a script, see [`GitWrapper`].
+    pub(super) async fn with_git(script: &str) -> (Self, GitWrapper) {
+        let mut wrapper = None;
+        let place = Self::with(|settings, home| {
+            let made = GitWrapper::new(home, script);
+            settings.git.program = made.program();
+            wrapper = Some(made);
+        })
+        .await;
+        (place, wrapper.unwrap())
+    }
+
     pub(super) fn state(&self) -> PathBuf {
         self.home.path().join("state 状態")
     }

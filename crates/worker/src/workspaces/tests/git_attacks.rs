@@ -62,18 +62,12 @@ async fn submodules_with_hostile_addresses_are_refused() {
 #[tokio::test]
 async fn submodule_in_a_folder_is_allowed_only_for_a_repository_in_a_folder() {
     let script = "case \"$*\" in *' submodule '*) env > $here/env;; esac";
-    let mut wrapper = None;
-    let place = TestPlace::with(|settings, home| {
-        let made = super::fixtures::GitWrapper::new(home, script);
-        settings.git.program = made.program();
-        wrapper = Some(made);
-    })
-    .await;
+    let (place, wrapper) = TestPlace::with_git(script).await;
     let modules = "[submodule \"a\"]\n\tpath = a\n\turl = ../other\n";
     let commit = place.origin.commit(&[(".gitmodules", modules)]);
     let source = GitWorkspace { submodules: true, ..place.origin.source(&commit) };
     prepare(&place, source).await.unwrap();
-    assert!(wrapper.unwrap().read("env").contains("GIT_ALLOW_PROTOCOL=https:ssh:file\n"));
+    assert!(wrapper.read("env").contains("GIT_ALLOW_PROTOCOL=https:ssh:file\n"));
 }
 
 /// A link, and a folder of the same name in the commit: the tree is written with plumbing, since git refuses to add it.

@@ -238,14 +238,7 @@ async fn branch_or_tag_is_resolved_to_its_commit() {
 async fn credentials_are_only_in_the_environment_of_commands_that_reach_the_server() {
     let script = "printf '%s\\n' \"$*\" >> $here/args; env >> $here/env; echo --- >> $here/env\n\
         case \"$*\" in *fetch*) echo \"fatal: https://me:t0ken@h/ t0ken\" >&2; exit 128;; esac";
-    let mut wrapper = None;
-    let place = TestPlace::with(|settings, home| {
-        let made = GitWrapper::new(home, script);
-        settings.git.program = made.program();
-        wrapper = Some(made);
-    })
-    .await;
-    let wrapper = wrapper.unwrap();
+    let (place, wrapper) = TestPlace::with_git(script).await;
     let source = GitWorkspace {
         url: "https://git.example:8443/x".to_owned(),
         commit: "a".repeat(40),

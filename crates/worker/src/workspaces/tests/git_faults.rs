@@ -22,17 +22,6 @@ for word in \"$@\"; do
   fi
 done";
 
-async fn place_with_killer() -> (TestPlace, GitWrapper) {
-    let mut wrapper = None;
-    let place = TestPlace::with(|settings, home| {
-        let made = GitWrapper::new(home, KILLER);
-        settings.git.program = made.program();
-        wrapper = Some(made);
-    })
-    .await;
-    (place, wrapper.unwrap())
-}
-
 /// Bytes that git cannot compress.
 fn noise() -> String {
     let mut bytes = vec![0; 100_000];
@@ -42,7 +31,7 @@ fn noise() -> String {
 
 #[tokio::test]
 async fn attempt_after_a_killed_git_works() {
-    let (place, wrapper) = place_with_killer().await;
+    let (place, wrapper) = TestPlace::with_git(KILLER).await;
     let mut fence = 0;
     for stage in ["fetch", "for-each-ref", "reset"] {
         for moment in ["before", "during", "after"] {
@@ -66,7 +55,7 @@ async fn attempt_after_a_killed_git_works() {
 
 #[tokio::test]
 async fn killed_git_is_reported_and_its_folder_removed() {
-    let (place, wrapper) = place_with_killer().await;
+    let (place, wrapper) = TestPlace::with_git(KILLER).await;
     let commit = place.origin.commit(&[("file", "x")]);
     wrapper.write("kill", "fetch before\n");
     let Err(WorkspaceError::Git(failure)) = place.check_out(1, &commit).await else { panic!() };
@@ -156,13 +145,7 @@ async fn command_that_hangs_is_killed_at_its_deadline() {
 #[tokio::test]
 async fn dropped_preparation_kills_git_and_leaves_nothing() {
     let script = "case \"$*\" in *fetch*--quiet*) if ! [ -e $here/hung ]; then touch $here/hung; sleep 600; fi;; esac";
-    let mut wrapper = None;
-    let place = TestPlace::with(|settings, home| {
-        let made = GitWrapper::new(home, script);
-        settings.git.program = made.program();
-        wrapper = Some(made);
-    })
-    .await;
+    let (place, wrapper) = TestPlace::with_git(script).await;
     let commit = place.origin.commit(&[("file", "one")]);
     let hung = place.home.path().join("wrapper/hung");
     let appears = async {
